@@ -1,0 +1,77 @@
+"""Every exception that satchel raises.
+
+One tree with stable codes. Each class also derives from the built-in exception that fits, so
+``except ValueError`` keeps working. Messages name the place, the value and the limit; they never
+contain the text of a conversation.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BudgetError",
+    "InputError",
+    "PageNotFoundError",
+    "SatchelError",
+    "StoreError",
+    "UsageError",
+]
+
+
+class SatchelError(Exception):
+    """Base of all errors of this package.
+
+    Attributes:
+        code: stable ``snake_case`` name of the kind.
+        index: raw index of the message at fault, or None.
+        value: the number that was found, where the error is about a limit, else None.
+        limit: the limit that was met, else None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        index: int | None = None,
+        value: int | None = None,
+        limit: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.index = index
+        self.value = value
+        self.limit = limit
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), str(self), self.code, self.index, self.value, self.limit))
+
+
+class InputError(SatchelError, ValueError):
+    """The messages, an option or an event are at fault."""
+
+
+class BudgetError(SatchelError, ValueError):
+    """What must stay in the window does not fit the budget."""
+
+
+class StoreError(SatchelError):
+    """A session or memory store failed."""
+
+
+class PageNotFoundError(SatchelError, LookupError):
+    """No page has this pointer (code ``page_not_found``, or ``forgotten`` after an explicit act)."""
+
+
+class UsageError(SatchelError, RuntimeError):
+    """An object was used in a way it does not allow, such as from two threads at once."""
+
+
+def _rebuild(
+    cls: type[SatchelError],
+    message: str,
+    code: str,
+    index: int | None,
+    value: int | None,
+    limit: int | None,
+) -> SatchelError:
+    return cls(message, code=code, index=index, value=value, limit=limit)

@@ -1,0 +1,11 @@
+//! Packs an agent's context window: tokens, steps, budget, plan, pages.
+//!
+//! The core is a pure function of its input: no I/O, no clock, no randomness, no model.
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod message;
+pub mod node;
+pub mod tokens;
+
+pub use error::{Error, ErrorKind, Result};
