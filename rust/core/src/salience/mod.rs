@@ -1,0 +1,3 @@
+//! How much a step matters for the next call.
+
+pub mod signals;
