@@ -52,6 +52,28 @@ pub fn check_boundary<T: Text>(
     settings: &Settings,
     at: usize,
 ) -> Result<Option<Shortfall>> {
+    let Some((room, free)) = pressure(plan, transcript, settings) else { return Ok(None) };
+    let compaction = Compaction { transcript, settings, at, room, free };
+    compaction.run(plan)?;
+    let total = settings.base_tokens() + plan.history_tokens;
+    Ok((total > room).then(|| shortfall(plan, transcript, settings, total)))
+}
+
+/// Whether a boundary now would lower levels.
+pub fn needs_compaction<T: Text>(
+    plan: &Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+) -> bool {
+    pressure(plan, transcript, settings).is_some()
+}
+
+/// The room and its free part, if the history has outgrown the trigger.
+fn pressure<T: Text>(
+    plan: &Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+) -> Option<(u64, u64)> {
     let room = settings.room();
     let total = settings.base_tokens() + plan.history_tokens;
     let policy = &settings.policy;
@@ -59,18 +81,12 @@ pub fn check_boundary<T: Text>(
         && policy.max_messages.is_some_and(|most| counted_messages(plan, transcript) > most);
     // total − p > trigger × (room − p) cannot hold for any p ≥ 0 below this line: no sum needed.
     if !too_many && total as f64 <= policy.trigger * room as f64 {
-        return Ok(None);
+        return None;
     }
     let pinned = settings.base_tokens() + hard_tokens(plan, transcript);
     let free = room.saturating_sub(pinned);
     let over = total.saturating_sub(pinned) as f64 > policy.trigger * free as f64;
-    if !over && !too_many {
-        return Ok(None);
-    }
-    let compaction = Compaction { transcript, settings, at, room, free };
-    compaction.run(plan)?;
-    let total = settings.base_tokens() + plan.history_tokens;
-    Ok((total > room).then(|| shortfall(plan, transcript, settings, total)))
+    (over || too_many).then_some((room, free))
 }
 
 fn counted_messages<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u32 {
@@ -146,6 +162,7 @@ struct Candidate {
 impl<T: Text> Compaction<'_, T> {
     fn run(&self, plan: &mut Plan) -> Result<()> {
         plan.compactions += 1;
+        let before = (plan.shown.clone(), plan.root.clone());
         self.restore_pinned(plan);
         plan.recalls.retain(|recall| recall.at as usize == self.at);
         match self.settings.policy.strategy {
@@ -160,8 +177,26 @@ impl<T: Text> Compaction<'_, T> {
             self.settle_root(plan)?;
             plan.sum();
         }
-        plan.touch(0);
+        let changed = self.first_change(&before.0, &before.1, plan);
+        plan.touch(changed);
         Ok(())
+    }
+
+    /// The first step whose rendering differs from before.
+    fn first_change(&self, shown: &[Shown], root: &Option<Root>, plan: &Plan) -> u32 {
+        let same = shown
+            .iter()
+            .zip(&plan.shown)
+            .take_while(|(old, new)| old.step == new.step && old.edits == new.edits)
+            .count();
+        let changed = plan.shown.get(same).map_or(u32::MAX, |shown| shown.step);
+        if *root == plan.root {
+            return changed;
+        }
+        // The note stands after the goal, or inside it where roles must alternate.
+        let goal = self.transcript.goal().map_or(0, |goal| self.transcript.rows()[goal].step);
+        let note = if self.settings.dialect == Dialect::Anthropic { goal } else { goal + 1 };
+        changed.min(note)
     }
 
     fn total(&self, plan: &Plan) -> u64 {
@@ -182,20 +217,23 @@ impl<T: Text> Compaction<'_, T> {
                 level: Level::Verbatim,
                 tokens: bounds.tokens,
                 edits: Arc::new([]),
+                closed: false,
                 placeholder_tokens: 0,
                 lower: None,
             };
             match plan.shown.binary_search_by_key(&step, |shown| shown.step) {
                 Ok(at) if plan.shown[at].level != Level::Verbatim => {
-                    let placeholder_tokens = plan.shown[at].placeholder_tokens;
+                    let Shown { closed, placeholder_tokens, .. } = plan.shown[at];
                     let tokens = bounds.tokens + placeholder_tokens;
-                    plan.shown[at] = Shown { placeholder_tokens, tokens, ..verbatim };
+                    plan.shown[at] = Shown { closed, placeholder_tokens, tokens, ..verbatim };
                 }
                 Ok(_) => continue,
                 Err(at) => {
+                    // Only a step that came before others can be gone, so its open calls are closed.
+                    let closed = bounds.open_calls > 0;
                     let placeholder_tokens = placeholder_tokens(self.settings, self.transcript, step);
                     let tokens = bounds.tokens + placeholder_tokens;
-                    plan.shown.insert(at, Shown { placeholder_tokens, tokens, ..verbatim });
+                    plan.shown.insert(at, Shown { closed, placeholder_tokens, tokens, ..verbatim });
                     plan.gone_steps -= 1;
                     plan.gone_tokens -= u64::from(bounds.tokens);
                 }
@@ -441,10 +479,8 @@ impl<T: Text> Compaction<'_, T> {
              out; nothing is lost. page_in(\"{pointer}\") lists them with their pointers. This note \
              describes the window; it is not a message of the user.\n</satchel-index>"
         );
-        let mut tokens = self.settings.counter.count(&text)?;
-        if !(self.settings.dialect == Dialect::Anthropic && self.transcript.goal().is_some()) {
-            tokens += self.settings.message_tokens;
-        }
+        let tokens =
+            self.settings.counter.count(&text)? + root_overhead(self.settings, self.transcript);
         Ok(Root { text: text.into(), tokens })
     }
 
@@ -454,6 +490,15 @@ impl<T: Text> Compaction<'_, T> {
             _ => Some(self.root_note(plan, 0, 0)?),
         };
         Ok(())
+    }
+}
+
+/// Tokens around the root note: none where it is a further block of the goal.
+pub fn root_overhead<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> u32 {
+    if settings.dialect == Dialect::Anthropic && transcript.goal().is_some() {
+        0
+    } else {
+        settings.message_tokens
     }
 }
 

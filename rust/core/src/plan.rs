@@ -74,7 +74,9 @@ pub struct Shown {
     pub tokens: u32,
     /// What differs from the original.
     pub edits: Arc<[PartEdit]>,
-    /// Tokens of the placeholder results that are put in for calls never answered.
+    /// Whether its open calls have placeholder results, since nobody will answer them.
+    pub closed: bool,
+    /// Tokens of those placeholder results.
     pub placeholder_tokens: u32,
     /// Its lower levels, once they were worked out.
     pub(crate) lower: Option<Arc<Lower>>,
@@ -200,6 +202,7 @@ impl Plan {
                     level: Level::Verbatim,
                     tokens,
                     edits: Arc::new([]),
+                    closed: false,
                     placeholder_tokens: 0,
                     lower: None,
                 });
@@ -215,6 +218,7 @@ impl Plan {
     /// Adds the placeholder results of the newest step, whose open calls nobody will answer.
     pub(crate) fn close_newest(&mut self, placeholder_tokens: u32) {
         if let Some(last) = self.shown.last_mut() {
+            last.closed = true;
             last.placeholder_tokens += placeholder_tokens;
             last.tokens += placeholder_tokens;
             last.lower = None;
@@ -227,7 +231,7 @@ impl Plan {
     /// Notes that the rendering changed from `step` on.
     pub(crate) fn touch(&mut self, step: u32) {
         self.revision += 1;
-        self.changed_from = step;
+        self.changed_from = self.changed_from.min(step);
     }
 
     /// Sums the history again after steps changed.

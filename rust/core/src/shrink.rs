@@ -182,6 +182,19 @@ fn with_text_or_json<T: Text, R>(body: &Body<T>, read: impl FnOnce(&str) -> R) -
     }
 }
 
+/// Tokens of a part once `text` stands in its place.
+///
+/// # Errors
+/// `counter_failed`, only from a foreign counter.
+pub fn edited_tokens<T: Text>(part: &Part<T>, text: &str, counter: &Counter) -> Result<u32> {
+    let tokens = counter.count(text)?;
+    if part.kind == PartKind::Call {
+        let arguments = with_text_or_json(&part.body, |text| counter.count(text))?;
+        return Ok(part.tokens.saturating_sub(arguments) + tokens);
+    }
+    Ok(tokens)
+}
+
 fn block_texts<T: Text>(value: &Value<T>) -> String {
     let mut out = String::new();
     for item in value.items() {

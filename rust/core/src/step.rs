@@ -61,7 +61,6 @@ pub struct Pairing {
 #[derive(Clone, Copy, Debug)]
 struct LastMessage {
     role: Role,
-    has_results: bool,
     only_reasoning: bool,
 }
 
@@ -81,6 +80,14 @@ impl Pairing {
         self.calls.iter().filter(|call| !call.answered).count()
     }
 
+    /// Which step a message belongs to, if it comes next.
+    pub fn attachment<T>(&self, message: &Message<T>) -> Attachment {
+        let joins = message.has_results()
+            || (message.role == Role::Assistant
+                && self.last.is_some_and(|last| last.role == Role::Assistant && self.glues(last, message)));
+        if joins { Attachment::Joins } else { Attachment::Starts }
+    }
+
     /// Takes in the message at raw index `index` and says which step it belongs to.
     ///
     /// # Errors
@@ -88,15 +95,7 @@ impl Pairing {
     /// second result of one call. Nothing is taken in then.
     pub fn push<T: Text>(&mut self, index: usize, message: &Message<T>) -> Result<Attachment> {
         let results = message.has_results();
-        let last = self.last;
-        let attachment = match message.role {
-            _ if results => Attachment::Joins,
-            Role::Assistant => match last {
-                Some(last) if last.role == Role::Assistant && self.glues(last) => Attachment::Joins,
-                _ => Attachment::Starts,
-            },
-            _ => Attachment::Starts,
-        };
+        let attachment = self.attachment(message);
         if results {
             self.answer(message)?;
         }
@@ -117,22 +116,17 @@ impl Pairing {
         }
         self.last = Some(LastMessage {
             role: message.role,
-            has_results: results,
             only_reasoning: !message.parts.is_empty()
                 && message.parts.iter().all(|part| part.kind == PartKind::Reasoning),
         });
         Ok(attachment)
     }
 
-    /// Whether an assistant message continues the assistant message before it.
-    fn glues(&self, last: LastMessage) -> bool {
-        last.only_reasoning || (self.merges_roles && self.open_calls() > 0)
-    }
-
-    /// Whether the newest step can still take results: nothing came after its calls but results.
-    pub fn accepts_results(&self) -> bool {
-        self.open_calls() > 0
-            && self.last.is_some_and(|last| last.has_results || last.role == Role::Assistant)
+    /// Whether an assistant message continues the assistant message before it: after reasoning
+    /// alone, or with further calls of a turn whose records the provider merges.
+    fn glues<T>(&self, last: LastMessage, message: &Message<T>) -> bool {
+        last.only_reasoning
+            || (self.merges_roles && message.has_calls() && self.open_calls() > 0)
     }
 
     fn answer<T: Text>(&mut self, message: &Message<T>) -> Result<()> {
@@ -169,6 +163,6 @@ impl Pairing {
 }
 
 fn identity<T: Text>(key: Option<&CallKey<T>>) -> (Option<Box<str>>, Option<Box<str>>) {
-    let keep = |text: &Option<T>| text.as_ref().map(|text| text.with(Into::into));
+    let keep = |text: &Option<T>| text.as_ref().map(|text| text.with(|text| Box::from(text)));
     key.map_or((None, None), |key| (keep(&key.id), keep(&key.name)))
 }

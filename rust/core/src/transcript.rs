@@ -9,6 +9,8 @@ use crate::message::{Message, Part, PartKind, Role};
 use crate::node::Text;
 use crate::salience::signals::{Signals, signals_of};
 use crate::step::{Attachment, Pairing, Step};
+use crate::tokens::Counter;
+use crate::tokens::chat::count_parts;
 
 /// What is kept of one message beside its parts.
 #[derive(Clone, Copy, Debug)]
@@ -175,18 +177,19 @@ impl<T: Text> Transcript<T> {
         Ok(attachment)
     }
 
-    /// Replaces the counts of a message after its parts were counted again.
-    pub fn recount(&mut self, message: usize, part_tokens: &[u32], overhead: u32) {
+    /// Counts a message again by another counter.
+    ///
+    /// # Errors
+    /// `counter_failed`, only from a foreign counter.
+    pub fn recount(&mut self, message: usize, counter: &Counter) -> Result<()> {
         let range = self.part_range(message);
-        for (part, tokens) in self.parts[range].iter_mut().zip(part_tokens) {
-            part.tokens = *tokens;
-        }
-        let tokens = part_tokens.iter().sum::<u32>() + overhead;
-        if let Some(row) = self.rows.get_mut(message) {
-            let step = &mut self.steps[row.step as usize];
-            step.tokens = step.tokens - row.tokens + tokens;
-            row.tokens = tokens;
-            row.overhead = overhead;
-        }
+        let parts = &mut self.parts[range];
+        count_parts(parts, counter)?;
+        let Some(row) = self.rows.get_mut(message) else { return Ok(()) };
+        let tokens = parts.iter().map(|part| part.tokens).sum::<u32>() + row.overhead;
+        let step = &mut self.steps[row.step as usize];
+        step.tokens = step.tokens - row.tokens + tokens;
+        row.tokens = tokens;
+        Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! Counting texts: one immutable [`Counter`], whatever stands behind it.
 
+pub mod chat;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -71,6 +73,11 @@ impl Counter {
             Engine::Chars(_) => false,
             Engine::Foreign { exact, .. } => *exact,
         }
+    }
+
+    /// Margin
+    pub fn margin(&self) -> f64 {
+        0.0
     }
 
     /// Tokens of `text`.

@@ -1,0 +1,3 @@
+//! Shortening content, one file per kind.
+
+pub mod text;
