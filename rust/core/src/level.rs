@@ -71,6 +71,19 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every reason, in the order of their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::Instruction,
+        Self::Goal,
+        Self::NewestUser,
+        Self::Pinned,
+        Self::Recent,
+        Self::NoPressure,
+        Self::Salient,
+        Self::Outranked,
+        Self::Oldest,
+    ];
+
     /// A few words for tables.
     pub fn name(self) -> &'static str {
         match self {
