@@ -3,13 +3,19 @@
 
 use pyo3::prelude::*;
 
+mod callback;
+mod counter;
 mod error;
 mod gil;
+mod text;
 
 /// The native half of the `satchel` package.
 #[pymodule(gil_used = false)]
 mod _core {
     use super::*;
+
+    #[pymodule_export]
+    use crate::counter::PyCounter;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
