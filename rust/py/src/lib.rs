@@ -1,11 +1,16 @@
 //! Python bindings: convert, detach, convert.
 #![deny(unsafe_code)]
 
+mod callback;
+mod counter;
 mod describe;
 mod error;
 mod gil;
 mod node;
+mod render;
 mod text;
+mod utf8;
+mod working_set;
 
 /// The native half of the `satchel` package.
 #[pyo3::pymodule(gil_used = false)]
@@ -13,11 +18,16 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::counter::PyCounter;
+    #[pymodule_export]
     use crate::describe::{describe_json, describe_message, describe_text, detect_dialect};
+    #[pymodule_export]
+    use crate::working_set::PyWorkingSet;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("column_names", crate::working_set::column_names(module.py())?)?;
         // Benchmarks refuse to trust a debug build; see `satchel.testing.require_release`.
         module.add("debug_build", cfg!(debug_assertions))
     }
