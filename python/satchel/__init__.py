@@ -5,8 +5,8 @@ and imports neither the native half nor numpy, pydantic or tiktoken.
 
 Example:
     >>> import satchel
-    >>> satchel.allocate_budget(128_000).recent_messages
-    44800
+    >>> satchel.counter("gpt-4o").exact
+    True
 """
 
 from __future__ import annotations
@@ -90,19 +90,21 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> object:
-    """Loads a public name on first use (PEP 562) and keeps it."""
-    if name not in __all__:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    from importlib import import_module  # noqa: PLC0415 - only the first use of a name pays for it
+if not TYPE_CHECKING:  # a visible __getattr__ would make every misspelt name pass the checkers
 
-    home = _HOME_OF.get(name)
-    value: object = import_module(f"{__name__}.{home or name}")
-    if home is not None:
-        value = getattr(value, name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        """Loads a public name on first use (PEP 562) and keeps it."""
+        if name not in __all__:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        from importlib import import_module  # noqa: PLC0415 - only the first use of a name pays
+
+        home = _HOME_OF.get(name)
+        value: object = import_module(f"{__name__}.{home or name}")
+        if home is not None:
+            value = getattr(value, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -533,19 +533,20 @@ def _shipped_fields(name: str) -> tuple[_Fields, bool] | None:
     return None
 
 
-def _own_fields(key: str, bare: str, rows: _Rows) -> _Fields | None:
-    """The caller's fields for a name; the longest registered name wins, a route over none."""
+def _own_row(key: str, bare: str, rows: _Rows) -> tuple[str, _Fields] | None:
+    """The caller's row for a name: the longest registered one, a name with its route first."""
     for name in (key, bare):
         found = [start for start in rows.by_name if _is_or_extends(name, start)]
         if found:
-            return rows.by_name[max(found, key=len)]
+            longest = max(found, key=len)
+            return longest, rows.by_name[longest]
     return None
 
 
 @lru_cache(maxsize=512)
 def _find(key: str, rows: _Rows) -> Model:
     bare, dialect = _bare(key)
-    own = _own_fields(key, bare, rows)
+    own = _own_row(key, bare, rows)
     shipped = _shipped_fields(bare)
     if own is None and shipped is None:
         message = (
@@ -554,7 +555,7 @@ def _find(key: str, rows: _Rows) -> Model:
         )
         raise InputError(message, code="unknown_model")
     data = _shipped()
-    fields, known = shipped or ({"family": bare}, False)
+    fields, known = shipped or ({}, False)
     fields = data.defaults | data.tokenizers.get(fields.get("tokenizer", ""), {}) | fields
     source = data.sources.get(fields.get("source", ""), {})
     fields |= {"source": source.get("what", ""), "read": str(source.get("read", ""))}
@@ -562,11 +563,25 @@ def _find(key: str, rows: _Rows) -> Model:
         fields["dialect"] = dialect
     if own is not None:
         known = True
-        if "encoding" in own:
-            for field in ("exact", "factor", "factors", "margin"):
-                fields.pop(field, None)
-        fields |= {"tag": "", "source": "the caller's own data", "read": "", **own}
+        registered, own_fields = own
+        fields.setdefault("family", registered)
+        _drop_what_it_replaces(fields, own_fields)
+        fields |= {"tag": "", "source": "the caller's own data", "read": "", **own_fields}
     return _model(key, fields, known=known)
+
+
+def _drop_what_it_replaces(fields: _Fields, own: _Fields) -> None:
+    """Takes out the shipped figures of counting that make no sense beside the caller's."""
+    if "encoding" in own or "exact" in own:
+        dropped = ["exact", "factor", "factors", "margin"]
+    elif "factor" in own:
+        dropped = ["exact", "factors"]
+    elif "margin" in own:
+        dropped = ["exact"]
+    else:
+        dropped = []
+    for field in dropped:
+        fields.pop(field, None)
 
 
 def _model(key: str, fields: _Fields, *, known: bool) -> Model:

@@ -11,6 +11,9 @@ mod gil;
 mod _core {
     use super::*;
 
+    #[pymodule_export]
+    use super::error::error_codes;
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
