@@ -17,26 +17,28 @@ The first call reads the file (about 3 ms); a name that was asked before costs o
 
 from __future__ import annotations
 
-import math
-import re
 import threading
 import tomllib
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from typing import (
-    Any,
-    Final,
-    NamedTuple,
-    TypeAlias,
-    TypedDict,
-    Unpack,
-    cast,
-)
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, Unpack, cast
 
+from satchel._model_rows import (
+    TOOL_COSTS,
+    Fields,
+    bare_name,
+    checked,
+    is_or_extends,
+    normalised,
+    shipped,
+    shipped_fields,
+)
 from satchel.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "ContentFactors",
@@ -50,9 +52,6 @@ __all__ = [
     "unregister",
 ]
 
-_Fields: TypeAlias = dict[str, Any]
-
-_SHIPPED: Final = Path(__file__).with_name("models.toml")
 _RESERVE_SHARE: Final = 4  # the output reserve is at most a quarter of the window
 
 
@@ -209,7 +208,7 @@ def get(name: str) -> Model:
         >>> models.get("gpt-4o-2024-08-06").window
         128000
     """
-    model = _find(_key(name), _registered.rows)
+    model = _find(normalised(name), _registered.rows)
     if not model.known:
         warnings.warn(
             f"model {name!r} is not known: cautious figures of the family {model.family!r} are "
@@ -242,7 +241,7 @@ def register(name: str, **fields: Unpack[ModelFields]) -> None:
         >>> models.get("acme-7b").input_budget(reserve_tokens=768)
         32000
     """
-    _registered.add({_key(name): _checked(name, fields)})
+    _registered.add({normalised(name): checked(name, fields)})
 
 
 def register_file(path: str | Path) -> list[str]:
@@ -258,7 +257,7 @@ def register_file(path: str | Path) -> list[str]:
         InputError: ``invalid_value`` if the file cannot be read or a field is at fault.
     """
     try:
-        document: _Fields = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        document: Fields = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         message = f"model file {str(path)!r} cannot be read: {error}"
         raise InputError(message, code="invalid_value") from error
@@ -266,8 +265,8 @@ def register_file(path: str | Path) -> list[str]:
     if document or not isinstance(models, dict):
         message = f'model file {str(path)!r}: expected tables [models."name"] and nothing else'
         raise InputError(message, code="invalid_value")
-    tables = cast("_Fields", models)
-    _registered.add({_key(name): _checked(name, fields) for name, fields in tables.items()})
+    tables = cast("Fields", models)
+    _registered.add({normalised(name): checked(name, fields) for name, fields in tables.items()})
     return list(tables)
 
 
@@ -280,7 +279,7 @@ def unregister(name: str) -> None:
     Raises:
         InputError: ``unknown_model`` if nothing was.
     """
-    _registered.remove(_key(name))
+    _registered.remove(normalised(name))
 
 
 # --- the caller's rows ----------------------------------------------------------------------------
@@ -289,7 +288,7 @@ def unregister(name: str) -> None:
 class _Rows:
     """One state of the caller's rows; it never changes, so its identity can key a cache."""
 
-    def __init__(self, by_name: dict[str, _Fields]) -> None:
+    def __init__(self, by_name: dict[str, Fields]) -> None:
         self.by_name = by_name
 
 
@@ -300,7 +299,7 @@ class _Registered:
         self.rows = _Rows({})
         self._lock = threading.Lock()
 
-    def add(self, rows: dict[str, _Fields]) -> None:
+    def add(self, rows: dict[str, Fields]) -> None:
         with self._lock:
             merged = _Rows(self.rows.by_name | rows)
             for name in rows:
@@ -319,224 +318,13 @@ class _Registered:
 
 _registered: Final = _Registered()
 
-# --- what a row may say ---------------------------------------------------------------------------
-
-_TEXTS: Final = frozenset({"family", "dialect", "encoding", "tag", "source", "read"})
-_FLAGS: Final = frozenset({"exact", "overhead_exact"})
-_RATIOS: Final = frozenset({"factor", "margin"})
-_TOOL_COSTS: Final = (
-    "tool_init",
-    "tool_properties",
-    "tool_property",
-    "tool_enum",
-    "tool_enum_item",
-    "tool_end",
-    "tool_preamble",
-    "tool_preamble_forced",
-)
-_TOKENS: Final = frozenset(
-    {
-        "window",
-        "input_limit",
-        "output_limit",
-        "message_overhead",
-        "name_overhead",
-        "request_overhead",
-        *_TOOL_COSTS,
-    }
-)
-# Every other count starts at 0; these may take off what another figure has added.
-_LEAST: Final = {"window": 1, "name_overhead": -16, "tool_enum": -16}
-
-
-def _key(name: object) -> str:
-    if not isinstance(name, str) or not name.strip():
-        message = f"a model name is {name!r}, expected a string that is not empty"
-        raise InputError(message, code="invalid_value")
-    return name.strip().lower()
-
-
-def _checked(name: str, fields: object) -> _Fields:
-    """A copy of one row's fields, each of the right type and in range."""
-    if not isinstance(fields, dict):
-        message = f"model {name!r} is {type(fields).__name__}, expected a table"
-        raise InputError(message, code="invalid_value")
-    row = dict(cast("_Fields", fields))
-    for field, value in row.items():
-        problem = _problem(field, value)
-        if problem is not None:
-            message = f"{field!r} of model {name!r} {problem}"
-            raise InputError(message, code="invalid_value")
-    if row.get("exact") and (row.get("factor", 1) != 1 or row.get("margin", 0) != 0):
-        message = f"model {name!r} is exact, so its factor is 1 and its margin 0"
-        raise InputError(message, code="invalid_value")
-    return row
-
-
-def _problem(field: str, value: object) -> str | None:
-    """What is wrong with the value of one field, as the end of a sentence."""
-    if field in _TEXTS:
-        fits, expected = isinstance(value, str) and value != "", "a text"
-    elif field in _FLAGS:
-        fits, expected = isinstance(value, bool), "true or false"
-    elif field in _RATIOS:
-        fits, expected = _is_ratio(value), "a number of at least 0"
-    elif field in _TOKENS:
-        least = _LEAST.get(field, 0)
-        fits, expected = _is_whole(value, least), f"a whole number of at least {least}"
-    elif field == "factors":
-        fits, expected = _is_factors(value), f"numbers for {', '.join(ContentFactors._fields)}"
-    else:
-        return "is no field of a model"
-    return None if fits else f"is {value!r}, expected {expected}"
-
-
-def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _is_ratio(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return 0 <= value < math.inf
-
-
-def _is_factors(value: object) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    factors = cast("Mapping[object, object]", value)
-    return set(factors) == set(ContentFactors._fields) and all(map(_is_ratio, factors.values()))
-
-
-# --- the shipped rows -----------------------------------------------------------------------------
-
-_Version: TypeAlias = tuple[int, int]
-_NO_VERSION: Final[_Version] = (0, 0)
-_VERSION: Final = re.compile(r"-(\d{1,3})(?:[-.](\d{1,2}))?(?![\d.])")
-_ROW_KEYS: Final = frozenset({"names", "from", "to"})
-
-
-def _version(text: str) -> _Version | None:
-    """The version that ``text`` starts with: ``-4-5-20250929`` and ``-4.5`` are (4, 5)."""
-    found = _VERSION.match(text)
-    return None if found is None else (int(found[1]), int(found[2] or 0))
-
-
-class _Entry(NamedTuple):
-    """A row under one of its names."""
-
-    name: str
-    floor: _Version | None
-    top: _Version | None
-    fields: _Fields
-
-    def version(self, name: str) -> _Version | None:
-        """The version in ``name`` if this row can apply to it, else None."""
-        if not _is_or_extends(name, self.name):
-            return None
-        if self.floor is None:
-            return _NO_VERSION
-        version = _version(name[len(self.name) :])
-        return version if version is not None and version >= self.floor else None
-
-
-class _Family(NamedTuple):
-    """A group of models with common rules."""
-
-    recognise: str
-    base: _Fields
-    unknown: _Fields
-    entries: list[_Entry]
-
-
-class _Shipped(NamedTuple):
-    """The parsed data file."""
-
-    sources: dict[str, _Fields]
-    routes: dict[str, str]
-    vendors: dict[str, str]
-    tokenizers: dict[str, _Fields]
-    defaults: _Fields
-    families: list[_Family]
-
-
-@cache
-def _shipped() -> _Shipped:
-    document = tomllib.loads(_SHIPPED.read_text(encoding="utf-8"))
-    return _Shipped(
-        sources=document["sources"],
-        routes=document["routes"],
-        vendors=document["vendors"],
-        tokenizers=document["tokenizers"],
-        defaults=document["defaults"],
-        families=[_family(name, table) for name, table in document["families"].items()],
-    )
-
-
-def _family(name: str, table: _Fields) -> _Family:
-    entries: list[_Entry] = []
-    for row in table["models"]:
-        fields = {field: value for field, value in row.items() if field not in _ROW_KEYS}
-        floor, top = (_version(f"-{row[end]}") if end in row else None for end in ("from", "to"))
-        entries += [_Entry(alias, floor, top, fields) for alias in row["names"]]
-    base = {"family": name, "dialect": table["dialect"], **table["base"]}
-    return _Family(table["recognise"], base, table["unknown"], entries)
-
-
 # --- finding a row --------------------------------------------------------------------------------
 
 
-def _is_or_extends(name: str, start: str) -> bool:
-    return name == start or name.startswith(f"{start}-")
-
-
-def _bare(key: str) -> tuple[str, str | None]:
-    """The model's own name, and the dialect that its route asks for, if any."""
-    data = _shipped()
-    *path, name = key.split("/")
-    head, colon, tail = name.partition(":")
-    if colon and head in data.routes:
-        path.append(head)
-        name = tail
-    dialects = [data.routes.get(segment, "") for segment in path]
-    name = name.removeprefix("ft:")
-    for vendor, dialect in data.vendors.items():
-        region, found, rest = name.partition(vendor)
-        if found and (not region or region.endswith(".")):
-            name = rest
-            dialects.append(dialect)
-    for mark in ("@", ":", "["):
-        name = name.partition(mark)[0]
-    return name, next(filter(None, dialects), None)
-
-
-def _shipped_fields(name: str) -> tuple[_Fields, bool] | None:
-    """The fields of the best row and whether the version is a known one; None for a stranger."""
-    families = _shipped().families
-    best: tuple[tuple[int, _Version], _Family, _Entry, _Version] | None = None
-    for family in families:
-        for entry in family.entries:
-            version = entry.version(name)
-            if version is None:
-                continue
-            rank = (len(entry.name), entry.floor or _NO_VERSION)
-            if best is None or rank > best[0]:
-                best = (rank, family, entry, version)
-    if best is not None:
-        _, family, entry, version = best
-        if entry.top is None or version <= entry.top:
-            return {**family.base, **entry.fields}, True
-        return {**family.base, **family.unknown}, False
-    for family in families:
-        if re.match(family.recognise, name):
-            return {**family.base, **family.unknown}, False
-    return None
-
-
-def _own_row(key: str, bare: str, rows: _Rows) -> tuple[str, _Fields] | None:
+def _own_row(key: str, bare: str, rows: _Rows) -> tuple[str, Fields] | None:
     """The caller's row for a name: the longest registered one, a name with its route first."""
     for name in (key, bare):
-        found = [start for start in rows.by_name if _is_or_extends(name, start)]
+        found = [start for start in rows.by_name if is_or_extends(name, start)]
         if found:
             longest = max(found, key=len)
             return longest, rows.by_name[longest]
@@ -545,17 +333,17 @@ def _own_row(key: str, bare: str, rows: _Rows) -> tuple[str, _Fields] | None:
 
 @lru_cache(maxsize=512)
 def _find(key: str, rows: _Rows) -> Model:
-    bare, dialect = _bare(key)
+    bare, dialect = bare_name(key)
     own = _own_row(key, bare, rows)
-    shipped = _shipped_fields(bare)
-    if own is None and shipped is None:
+    found = shipped_fields(bare)
+    if own is None and found is None:
         message = (
             f"model {key!r} is not known; register it with "
             f"satchel.models.register({key!r}, window=..., encoding=...)"
         )
         raise InputError(message, code="unknown_model")
-    data = _shipped()
-    fields, known = shipped or ({}, False)
+    data = shipped()
+    fields, known = found or ({}, False)
     fields = data.defaults | data.tokenizers.get(fields.get("tokenizer", ""), {}) | fields
     source = data.sources.get(fields.get("source", ""), {})
     fields |= {"source": source.get("what", ""), "read": str(source.get("read", ""))}
@@ -570,7 +358,7 @@ def _find(key: str, rows: _Rows) -> Model:
     return _model(key, fields, known=known)
 
 
-def _drop_what_it_replaces(fields: _Fields, own: _Fields) -> None:
+def _drop_what_it_replaces(fields: Fields, own: Fields) -> None:
     """Takes out the shipped figures of counting that make no sense beside the caller's."""
     if "encoding" in own or "exact" in own:
         dropped = ["exact", "factor", "factors", "margin"]
@@ -584,7 +372,7 @@ def _drop_what_it_replaces(fields: _Fields, own: _Fields) -> None:
         fields.pop(field, None)
 
 
-def _model(key: str, fields: _Fields, *, known: bool) -> Model:
+def _model(key: str, fields: Fields, *, known: bool) -> Model:
     missing = [field for field in ("window", "encoding") if field not in fields]
     if missing:
         message = f"model {key!r} needs {' and '.join(missing)}: its family is not known"
@@ -607,7 +395,7 @@ def _model(key: str, fields: _Fields, *, known: bool) -> Model:
         name_overhead=fields["name_overhead"],
         request_overhead=fields["request_overhead"],
         overhead_exact=fields["overhead_exact"],
-        tools=ToolCosts(*(fields[cost] for cost in _TOOL_COSTS)),
+        tools=ToolCosts(*(fields[cost] for cost in TOOL_COSTS)),
         known=known,
         tag=fields["tag"],
         source=fields["source"],
