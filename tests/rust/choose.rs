@@ -4,14 +4,18 @@ use proptest::prelude::*;
 use satchel_core::choose::{Choice, EXACT_ITEMS, choose};
 
 fn items(most: usize) -> impl Strategy<Value = Vec<Vec<Choice>>> {
-    let choice = (0u32..400, 0u32..1000)
-        .prop_map(|(tokens, value)| Choice { tokens, value: f64::from(value) / 1000.0 });
+    let choice = (0u32..400, 0u32..1000).prop_map(|(tokens, value)| Choice {
+        tokens,
+        value: f64::from(value) / 1000.0,
+    });
     prop::collection::vec(prop::collection::vec(choice, 1..4), 0..most)
 }
 
 /// Every combination, the slow and obvious way.
 fn brute_force(items: &[Vec<Choice>], capacity: u64) -> Option<f64> {
-    let Some((first, rest)) = items.split_first() else { return Some(0.0) };
+    let Some((first, rest)) = items.split_first() else {
+        return Some(0.0);
+    };
     first
         .iter()
         .filter(|choice| u64::from(choice.tokens) <= capacity)
@@ -22,9 +26,15 @@ fn brute_force(items: &[Vec<Choice>], capacity: u64) -> Option<f64> {
 }
 
 fn sums(items: &[Vec<Choice>], chosen: &[usize]) -> (u64, f64) {
-    items.iter().zip(chosen).fold((0, 0.0), |(tokens, value), (item, &option)| {
-        (tokens + u64::from(item[option].tokens), value + item[option].value)
-    })
+    items
+        .iter()
+        .zip(chosen)
+        .fold((0, 0.0), |(tokens, value), (item, &option)| {
+            (
+                tokens + u64::from(item[option].tokens),
+                value + item[option].value,
+            )
+        })
 }
 
 proptest! {
@@ -62,8 +72,14 @@ fn greedy_alone_is_close_to_its_bound() {
             let tokens = 40 + (item * 7919) % 300;
             let value = f64::from((item * 104_729) % 1000) / 1000.0;
             vec![
-                Choice { tokens: 0, value: 0.0 },
-                Choice { tokens: tokens / 5, value: value * 0.3 },
+                Choice {
+                    tokens: 0,
+                    value: 0.0,
+                },
+                Choice {
+                    tokens: tokens / 5,
+                    value: value * 0.3,
+                },
                 Choice { tokens, value },
             ]
         })

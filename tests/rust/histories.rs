@@ -10,7 +10,11 @@ pub enum Act {
     Assistant(String),
     System(String),
     /// Text, results (size and whether it arrived), thinking.
-    Tools { text: String, results: Vec<(String, bool)>, thinks: bool },
+    Tools {
+        text: String,
+        results: Vec<(String, bool)>,
+        thinks: bool,
+    },
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -80,7 +84,11 @@ pub fn anthropic(acts: &[Act]) -> Vec<Json> {
                 out.push(json!({"role": "assistant", "content": [{"type": "text", "text": text}]}));
             }
             Act::System(_) => {}
-            Act::Tools { text, results, thinks } => {
+            Act::Tools {
+                text,
+                results,
+                thinks,
+            } => {
                 let mut blocks = Vec::new();
                 if *thinks {
                     blocks.push(json!({"type": "thinking", "thinking": "hm", "signature": "c2ln"}));
@@ -92,7 +100,9 @@ pub fn anthropic(acts: &[Act]) -> Vec<Json> {
                     blocks.push(json!({"type": "tool_use", "id": id, "name": "look",
                         "input": {"path": format!("src/f{number}.rs")}}));
                     if *arrived {
-                        answers.push(json!({"type": "tool_result", "tool_use_id": id, "content": result}));
+                        answers.push(
+                            json!({"type": "tool_result", "tool_use_id": id, "content": result}),
+                        );
                     }
                 }
                 out.push(json!({"role": "assistant", "content": blocks}));

@@ -1,7 +1,13 @@
 //! The core's own tests: one binary, one module per noun.
-#![allow(clippy::unwrap_used, reason = "a test that meets an unexpected error should stop there")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that meets an unexpected error should stop there"
+)]
 #![allow(missing_docs, reason = "tests are named after what they hold")]
-#![allow(unreachable_pub, reason = "modules of one test binary share their items")]
+#![allow(
+    unreachable_pub,
+    reason = "modules of one test binary share their items"
+)]
 
 mod choose;
 mod histories;

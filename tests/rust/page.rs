@@ -8,7 +8,15 @@ fn pointers_read_back() {
         let pointer = Pointer::parse(text).unwrap();
         assert_eq!(pointer.to_string(), text.trim());
     }
-    for text in ["", "p_", "p_short", "p_abcdefghijkl1", "p_abcdefghijklmn", "q_abcdefghijklm", "p_가나다라마"] {
+    for text in [
+        "",
+        "p_",
+        "p_short",
+        "p_abcdefghijkl1",
+        "p_abcdefghijklmn",
+        "q_abcdefghijklm",
+        "p_가나다라마",
+    ] {
         assert_eq!(Pointer::parse(text), None, "{text}");
     }
 }
@@ -25,7 +33,10 @@ fn lines_are_selected_with_their_ends() {
 
 #[test]
 fn claims_are_cut_between_words() {
-    assert_eq!(first_line("\n\n  one two three  \nmore", 60), "one two three");
+    assert_eq!(
+        first_line("\n\n  one two three  \nmore", 60),
+        "one two three"
+    );
     assert_eq!(first_line("one two three four", 10), "one two…");
     assert_eq!(first_line("가나다라마바사", 3), "가나다…");
     assert_eq!(first_line("", 3), "");

@@ -81,7 +81,13 @@ fn unpaired(dialect: Dialect, window: &[Json]) -> usize {
             .parts
             .iter()
             .filter(|part| part.kind == kind)
-            .map(|part| part.key.as_ref().and_then(|key| key.id.as_deref()).unwrap_or("").to_owned())
+            .map(|part| {
+                part.key
+                    .as_ref()
+                    .and_then(|key| key.id.as_deref())
+                    .unwrap_or("")
+                    .to_owned()
+            })
             .collect()
     };
     for message in read(dialect, window) {
@@ -103,7 +109,11 @@ fn unpaired(dialect: Dialect, window: &[Json]) -> usize {
 }
 
 fn json_of(dialect: Dialect, acts: &[Act]) -> Vec<Json> {
-    if dialect == Dialect::Anthropic { anthropic(acts) } else { openai(acts) }
+    if dialect == Dialect::Anthropic {
+        anthropic(acts)
+    } else {
+        openai(acts)
+    }
 }
 
 fn dialects() -> impl Strategy<Value = Dialect> {
@@ -292,9 +302,9 @@ fn read_one(dialect: Dialect, message: &Json, index: usize) -> Vec<Message<Box<s
 
 fn is_user(message: &Json) -> bool {
     message["role"] == "user"
-        && message["content"].as_array().is_none_or(|blocks| {
-            blocks.iter().any(|block| block["type"] != "tool_result")
-        })
+        && message["content"]
+            .as_array()
+            .is_none_or(|blocks| blocks.iter().any(|block| block["type"] != "tool_result"))
 }
 
 /// Whether `message` shows all of `original`, perhaps with further blocks behind.
@@ -318,13 +328,14 @@ fn small(budget: u64) -> (WorkingSet<Box<str>>, Vec<Json>) {
         serde_json::json!({"role": "user", "content": "Find the bug in the parser."}),
     ];
     for number in 0..20 {
-        messages.push(serde_json::json!({"role": "assistant", "content": null, "tool_calls": [
-            {"id": "same", "type": "function", "function": {"name": "look", "arguments": "{}"}}]}));
+        messages.push(
+            serde_json::json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "same", "type": "function", "function": {"name": "look", "arguments": "{}"}}]}),
+        );
         messages.push(serde_json::json!({"role": "tool", "tool_call_id": "same",
             "content": format!("file {number}\n").repeat(60)}));
     }
-    let mut set =
-        WorkingSet::new(settings(Dialect::OpenAi, budget, Policy::default())).unwrap();
+    let mut set = WorkingSet::new(settings(Dialect::OpenAi, budget, Policy::default())).unwrap();
     set.append(read(Dialect::OpenAi, &messages)).unwrap();
     (set, messages)
 }
@@ -333,9 +344,17 @@ fn small(budget: u64) -> (WorkingSet<Box<str>>, Vec<Json>) {
 fn a_pinned_step_comes_back_in_place() {
     let (mut set, mut messages) = small(900);
     set.window(false).unwrap();
-    let gone = set.explain().iter().position(|report| report.level < Level::Verbatim).unwrap();
+    let gone = set
+        .explain()
+        .iter()
+        .position(|report| report.level < Level::Verbatim)
+        .unwrap();
     let index = set.explain()[gone].end as usize - 1;
-    set.apply(&Event { at: messages.len(), kind: EventKind::Pin { index } }).unwrap();
+    set.apply(&Event {
+        at: messages.len(),
+        kind: EventKind::Pin { index },
+    })
+    .unwrap();
     set.window(false).unwrap();
     assert_eq!(set.explain()[gone].level, Level::Verbatim);
     let window = render(&set, &messages);
@@ -343,13 +362,19 @@ fn a_pinned_step_comes_back_in_place() {
     // It stays while the history grows.
     for _ in 0..30 {
         let at = messages.len();
-        messages.push(serde_json::json!({"role": "assistant", "content": "thinking aloud ".repeat(20)}));
+        messages.push(
+            serde_json::json!({"role": "assistant", "content": "thinking aloud ".repeat(20)}),
+        );
         messages.push(serde_json::json!({"role": "user", "content": "go on"}));
         set.append(read(Dialect::OpenAi, &messages[at..])).unwrap();
         set.window(false).unwrap();
         assert!(render(&set, &messages).contains(&messages[index]));
     }
-    set.apply(&Event { at: messages.len(), kind: EventKind::Unpin { index } }).unwrap();
+    set.apply(&Event {
+        at: messages.len(),
+        kind: EventKind::Unpin { index },
+    })
+    .unwrap();
 }
 
 #[test]
@@ -361,7 +386,10 @@ fn what_cannot_fit_names_the_message() {
     assert_eq!(error.kind(), ErrorKind::OverBudget);
     assert_eq!(error.index(), Some(42));
     assert_eq!(error.limit(), Some(900));
-    assert!(error.to_string().starts_with("message 42 has 25"), "{error}");
+    assert!(
+        error.to_string().starts_with("message 42 has 25"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -369,7 +397,8 @@ fn open_calls_are_named() {
     let (mut set, messages) = small(900);
     let call = serde_json::json!({"role": "assistant", "content": null, "tool_calls": [
         {"id": "x", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
-    set.append(read_one(Dialect::OpenAi, &call, messages.len())).unwrap();
+    set.append(read_one(Dialect::OpenAi, &call, messages.len()))
+        .unwrap();
     let error = set.window(false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OpenCalls);
     assert_eq!(error.index(), Some(messages.len()));
@@ -381,8 +410,14 @@ fn damage_changes_nothing() {
     let (mut set, messages) = small(900);
     let length = set.transcript().len();
     for (content, kind) in [
-        (serde_json::json!({"role": "tool", "tool_call_id": "same", "content": "again"}), ErrorKind::DuplicateResult),
-        (serde_json::json!({"role": "tool", "tool_call_id": "other", "content": "?"}), ErrorKind::OrphanResult),
+        (
+            serde_json::json!({"role": "tool", "tool_call_id": "same", "content": "again"}),
+            ErrorKind::DuplicateResult,
+        ),
+        (
+            serde_json::json!({"role": "tool", "tool_call_id": "other", "content": "?"}),
+            ErrorKind::OrphanResult,
+        ),
     ] {
         let good = serde_json::json!({"role": "user", "content": "hello"});
         let error = set
@@ -405,15 +440,33 @@ fn recalled_content_is_fenced_and_counted() {
     set.append(read(Dialect::OpenAi, &messages[at..])).unwrap();
     let part = set.transcript().part_range(3).start;
     let pointer = set.pointer_of(part).to_string();
-    let kind = EventKind::PageIn { pointer: pointer.clone(), range: Some((1, 2)) };
-    set.apply(&Event { at: messages.len(), kind }).unwrap();
+    let kind = EventKind::PageIn {
+        pointer: pointer.clone(),
+        range: Some((1, 2)),
+    };
+    set.apply(&Event {
+        at: messages.len(),
+        kind,
+    })
+    .unwrap();
     let figures = set.window(false).unwrap();
     let window = render(&set, &messages);
     assert_eq!(recount(&set, &window), figures.tokens);
     let last = window.last().unwrap()["content"].as_str().unwrap();
-    assert!(last.starts_with("<recalled source=\"message 3, tool, page p_"), "{last}");
+    assert!(
+        last.starts_with("<recalled source=\"message 3, tool, page p_"),
+        "{last}"
+    );
     assert!(last.contains("file 0\nfile 0\n</recalled>"), "{last}");
-    let unknown = EventKind::PageIn { pointer: "p_aaaaaaaaaaaaa".to_owned(), range: None };
-    let error = set.apply(&Event { at: messages.len(), kind: unknown }).unwrap_err();
+    let unknown = EventKind::PageIn {
+        pointer: "p_aaaaaaaaaaaaa".to_owned(),
+        range: None,
+    };
+    let error = set
+        .apply(&Event {
+            at: messages.len(),
+            kind: unknown,
+        })
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PageNotFound);
 }

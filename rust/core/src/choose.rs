@@ -68,7 +68,10 @@ pub fn choose<O: AsRef<[Choice]>>(items: &[O], capacity: u64) -> Chosen {
     upgrades.sort_by(|a, b| {
         let left = a.value * f64::from(b.tokens);
         let right = b.value * f64::from(a.tokens);
-        right.total_cmp(&left).then(b.item.cmp(&a.item)).then(a.option.cmp(&b.option))
+        right
+            .total_cmp(&left)
+            .then(b.item.cmp(&a.item))
+            .then(a.option.cmp(&b.option))
     });
     let mut chosen = floors.clone();
     let mut room = capacity - floor.0;
@@ -105,7 +108,13 @@ pub fn choose<O: AsRef<[Choice]>>(items: &[O], capacity: u64) -> Chosen {
         chosen = search.best;
     }
     let (tokens, value) = total(items, &chosen);
-    Chosen { options: chosen, tokens, value, fits: true, upper_bound: bound.max(value) }
+    Chosen {
+        options: chosen,
+        tokens,
+        value,
+        fits: true,
+        upper_bound: bound.max(value),
+    }
 }
 
 /// Spends what is left: for each item, newest first, the best option that still fits.
@@ -113,9 +122,10 @@ fn fill<O: AsRef<[Choice]>>(items: &[O], chosen: &mut [usize], room: &mut u64, v
     for (item, options) in items.iter().enumerate().rev() {
         let now = options.as_ref()[chosen[item]];
         let limit = *room + u64::from(now.tokens);
-        let better = options.as_ref().iter().enumerate().filter(|(_, option)| {
-            option.value > now.value && u64::from(option.tokens) <= limit
-        });
+        let better =
+            options.as_ref().iter().enumerate().filter(|(_, option)| {
+                option.value > now.value && u64::from(option.tokens) <= limit
+            });
         if let Some((index, option)) = better.max_by(|a, b| a.1.value.total_cmp(&b.1.value)) {
             *room = limit - u64::from(option.tokens);
             *value += option.value - now.value;
@@ -136,10 +146,13 @@ fn cheapest(options: &[Choice]) -> usize {
 }
 
 fn total<O: AsRef<[Choice]>>(items: &[O], chosen: &[usize]) -> (u64, f64) {
-    items.iter().zip(chosen).fold((0, 0.0), |(tokens, value), (item, &option)| {
-        let option = item.as_ref()[option];
-        (tokens + u64::from(option.tokens), value + option.value)
-    })
+    items
+        .iter()
+        .zip(chosen)
+        .fold((0, 0.0), |(tokens, value), (item, &option)| {
+            let option = item.as_ref()[option];
+            (tokens + u64::from(option.tokens), value + option.value)
+        })
 }
 
 /// Appends the upgrades along the upper hull of one item, starting at its floor.
@@ -153,7 +166,9 @@ fn hull(item: usize, options: &[Choice], floor: usize, upgrades: &mut Vec<Upgrad
     });
     let start = upgrades.len();
     for option in order {
-        let mut from = upgrades[start..].last().map_or(floor, |upgrade| upgrade.option);
+        let mut from = upgrades[start..]
+            .last()
+            .map_or(floor, |upgrade| upgrade.option);
         if options[option].value <= options[from].value {
             continue;
         }
@@ -166,7 +181,9 @@ fn hull(item: usize, options: &[Choice], floor: usize, upgrades: &mut Vec<Upgrad
                 break;
             }
             upgrades.pop();
-            from = upgrades[start..].last().map_or(floor, |upgrade| upgrade.option);
+            from = upgrades[start..]
+                .last()
+                .map_or(floor, |upgrade| upgrade.option);
         }
         upgrades.push(Upgrade {
             item,

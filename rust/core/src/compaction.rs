@@ -52,8 +52,16 @@ pub fn check_boundary<T: Text>(
     settings: &Settings,
     at: usize,
 ) -> Result<Option<Shortfall>> {
-    let Some((room, free)) = pressure(plan, transcript, settings) else { return Ok(None) };
-    let compaction = Compaction { transcript, settings, at, room, free };
+    let Some((room, free)) = pressure(plan, transcript, settings) else {
+        return Ok(None);
+    };
+    let compaction = Compaction {
+        transcript,
+        settings,
+        at,
+        room,
+        free,
+    };
     compaction.run(plan)?;
     let total = settings.base_tokens() + plan.history_tokens;
     Ok((total > room).then(|| shortfall(plan, transcript, settings, total)))
@@ -78,7 +86,9 @@ fn pressure<T: Text>(
     let total = settings.base_tokens() + plan.history_tokens;
     let policy = &settings.policy;
     let too_many = policy.strategy == Strategy::SlidingWindow
-        && policy.max_messages.is_some_and(|most| counted_messages(plan, transcript) > most);
+        && policy
+            .max_messages
+            .is_some_and(|most| counted_messages(plan, transcript) > most);
     // total − p > trigger × (room − p) cannot hold for any p ≥ 0 below this line: no sum needed.
     if !too_many && total as f64 <= policy.trigger * room as f64 {
         return None;
@@ -90,13 +100,19 @@ fn pressure<T: Text>(
 }
 
 fn counted_messages<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u32 {
-    plan.shown.iter().map(|shown| step_messages(transcript, shown.step)).sum()
+    plan.shown
+        .iter()
+        .map(|shown| step_messages(transcript, shown.step))
+        .sum()
 }
 
 /// Messages of a step besides system and developer messages.
 fn step_messages<T: Text>(transcript: &Transcript<T>, step: u32) -> u32 {
     let bounds = transcript.steps()[step as usize];
-    if transcript.rows()[bounds.first as usize].role.is_instruction() {
+    if transcript.rows()[bounds.first as usize]
+        .role
+        .is_instruction()
+    {
         0
     } else {
         bounds.end - bounds.first
@@ -140,7 +156,11 @@ fn shortfall<T: Text>(
             tokens: u64::from(tokens),
             smallest: total,
         },
-        _ => Shortfall { index: None, tokens: settings.base_tokens(), smallest: total },
+        _ => Shortfall {
+            index: None,
+            tokens: settings.base_tokens(),
+            smallest: total,
+        },
     }
 }
 
@@ -194,8 +214,15 @@ impl<T: Text> Compaction<'_, T> {
             return changed;
         }
         // The note stands after the goal, or inside it where roles must alternate.
-        let goal = self.transcript.goal().map_or(0, |goal| self.transcript.rows()[goal].step);
-        let note = if self.settings.dialect == Dialect::Anthropic { goal } else { goal + 1 };
+        let goal = self
+            .transcript
+            .goal()
+            .map_or(0, |goal| self.transcript.rows()[goal].step);
+        let note = if self.settings.dialect == Dialect::Anthropic {
+            goal
+        } else {
+            goal + 1
+        };
         changed.min(note)
     }
 
@@ -211,7 +238,9 @@ impl<T: Text> Compaction<'_, T> {
     /// Puts pinned steps back as they were.
     fn restore_pinned(&self, plan: &mut Plan) {
         for step in plan.pins.clone() {
-            let Some(bounds) = self.transcript.steps().get(step as usize) else { continue };
+            let Some(bounds) = self.transcript.steps().get(step as usize) else {
+                continue;
+            };
             let verbatim = Shown {
                 step,
                 level: Level::Verbatim,
@@ -223,17 +252,35 @@ impl<T: Text> Compaction<'_, T> {
             };
             match plan.shown.binary_search_by_key(&step, |shown| shown.step) {
                 Ok(at) if plan.shown[at].level != Level::Verbatim => {
-                    let Shown { closed, placeholder_tokens, .. } = plan.shown[at];
+                    let Shown {
+                        closed,
+                        placeholder_tokens,
+                        ..
+                    } = plan.shown[at];
                     let tokens = bounds.tokens + placeholder_tokens;
-                    plan.shown[at] = Shown { closed, placeholder_tokens, tokens, ..verbatim };
+                    plan.shown[at] = Shown {
+                        closed,
+                        placeholder_tokens,
+                        tokens,
+                        ..verbatim
+                    };
                 }
                 Ok(_) => continue,
                 Err(at) => {
                     // Only a step that came before others can be gone, so its open calls are closed.
                     let closed = bounds.open_calls > 0;
-                    let placeholder_tokens = placeholder_tokens(self.settings, self.transcript, step);
+                    let placeholder_tokens =
+                        placeholder_tokens(self.settings, self.transcript, step);
                     let tokens = bounds.tokens + placeholder_tokens;
-                    plan.shown.insert(at, Shown { closed, placeholder_tokens, tokens, ..verbatim });
+                    plan.shown.insert(
+                        at,
+                        Shown {
+                            closed,
+                            placeholder_tokens,
+                            tokens,
+                            ..verbatim
+                        },
+                    );
                     plan.gone_steps -= 1;
                     plan.gone_tokens -= u64::from(bounds.tokens);
                 }
@@ -247,7 +294,11 @@ impl<T: Text> Compaction<'_, T> {
     fn decide(&self, plan: &mut Plan, step: u32, level: Level, reason: Reason) {
         let compaction = plan.compactions;
         if let Some(fate) = plan.fates.get_mut(step as usize) {
-            *fate = crate::plan::Fate { level, reason, compaction };
+            *fate = crate::plan::Fate {
+                level,
+                reason,
+                compaction,
+            };
         }
     }
 
@@ -265,7 +316,10 @@ impl<T: Text> Compaction<'_, T> {
     /// A level for every soft step: as much value as the target holds.
     fn adapt(&self, plan: &mut Plan) -> Result<()> {
         let soft = self.soft(plan);
-        let soft_tokens: u64 = soft.iter().map(|&at| u64::from(plan.shown[at].tokens)).sum();
+        let soft_tokens: u64 = soft
+            .iter()
+            .map(|&at| u64::from(plan.shown[at].tokens))
+            .sum();
         let root = self.root_note(plan, soft.len() as u32, soft_tokens)?;
         // The final note counts fewer steps; a figure of other length costs a token or two.
         let root_tokens = u64::from(root.tokens) + 4;
@@ -273,8 +327,15 @@ impl<T: Text> Compaction<'_, T> {
         let fixed = self.total(plan) - soft_tokens - old_root + root_tokens;
 
         let recent = self.recent(plan, &soft);
-        let kept: u64 = recent.iter().map(|&at| u64::from(plan.shown[at].tokens)).sum();
-        let open: Vec<usize> = soft.iter().copied().filter(|at| !recent.contains(at)).collect();
+        let kept: u64 = recent
+            .iter()
+            .map(|&at| u64::from(plan.shown[at].tokens))
+            .sum();
+        let open: Vec<usize> = soft
+            .iter()
+            .copied()
+            .filter(|at| !recent.contains(at))
+            .collect();
         if fixed + kept <= self.room {
             for &at in &recent {
                 let step = plan.shown[at].step;
@@ -284,9 +345,13 @@ impl<T: Text> Compaction<'_, T> {
             self.lower(plan, &open, capacity, None)
         } else {
             // Even the newest steps must shrink; a part of the newest may take half the room.
-            let newest = plan.shown.iter().position(|shown| shown.step == self.newest_step());
+            let newest = plan
+                .shown
+                .iter()
+                .position(|shown| shown.step == self.newest_step());
             let capacity = self.target().saturating_sub(fixed);
-            let trim_tokens = (capacity / 2).max(u64::from(self.settings.policy.trim_tokens)) as u32;
+            let trim_tokens =
+                (capacity / 2).max(u64::from(self.settings.policy.trim_tokens)) as u32;
             self.lower(plan, &soft, capacity, newest.map(|at| (at, trim_tokens)))
         }
     }
@@ -300,7 +365,11 @@ impl<T: Text> Compaction<'_, T> {
         for &at in soft.iter().rev() {
             tokens += u64::from(plan.shown[at].tokens);
             let is_newest = plan.shown[at].step == self.newest_step();
-            let share = if is_newest { policy.newest } else { policy.recent };
+            let share = if is_newest {
+                policy.newest
+            } else {
+                policy.recent
+            };
             if tokens as f64 > share * self.free as f64 {
                 break;
             }
@@ -318,10 +387,11 @@ impl<T: Text> Compaction<'_, T> {
         newest: Option<(usize, u32)>,
     ) -> Result<()> {
         self.work_out_levels(plan, open, newest)?;
-        let candidates: Vec<Candidate> =
-            open.iter().map(|&at| self.candidate(plan, at)).collect();
-        let choices: Vec<&[Choice]> =
-            candidates.iter().map(|candidate| candidate.choices.as_slice()).collect();
+        let candidates: Vec<Candidate> = open.iter().map(|&at| self.candidate(plan, at)).collect();
+        let choices: Vec<&[Choice]> = candidates
+            .iter()
+            .map(|candidate| candidate.choices.as_slice())
+            .collect();
         let chosen = choose(&choices, capacity);
         let mut gone = Vec::new();
         for (mut candidate, option) in candidates.into_iter().zip(chosen.options) {
@@ -360,11 +430,19 @@ impl<T: Text> Compaction<'_, T> {
         let missing: Vec<usize> = open
             .iter()
             .copied()
-            .filter(|&at| plan.shown[at].lower.is_none() && newest.is_none_or(|(newest, _)| newest != at))
+            .filter(|&at| {
+                plan.shown[at].lower.is_none() && newest.is_none_or(|(newest, _)| newest != at)
+            })
             .collect();
         let mut batches = vec![(missing, (**policy).clone())];
         if let Some((at, trim_tokens)) = newest {
-            batches.push((vec![at], crate::policy::Policy { trim_tokens, ..(**policy).clone() }));
+            batches.push((
+                vec![at],
+                crate::policy::Policy {
+                    trim_tokens,
+                    ..(**policy).clone()
+                },
+            ));
         }
         for (entries, policy) in batches {
             let steps: Vec<_> = entries
@@ -397,9 +475,16 @@ impl<T: Text> Compaction<'_, T> {
             Level::Stub => worth * policy.stub_value,
             Level::Gone => 0.0,
         };
-        let mut candidate = Candidate { shown: at, choices: Vec::new(), levels: Vec::new() };
+        let mut candidate = Candidate {
+            shown: at,
+            choices: Vec::new(),
+            levels: Vec::new(),
+        };
         if shown.step != self.newest_step() {
-            candidate.choices.push(Choice { tokens: 0, value: 0.0 });
+            candidate.choices.push(Choice {
+                tokens: 0,
+                value: 0.0,
+            });
             candidate.levels.push(Some((Level::Gone, None)));
         }
         let none = Lower::default();
@@ -408,12 +493,18 @@ impl<T: Text> Compaction<'_, T> {
             if let Some(shrunk) = shrunk {
                 let tokens = shrunk.tokens + shown.placeholder_tokens;
                 if level <= shown.level && tokens < shown.tokens {
-                    candidate.choices.push(Choice { tokens, value: value(level) });
+                    candidate.choices.push(Choice {
+                        tokens,
+                        value: value(level),
+                    });
                     candidate.levels.push(Some((level, Some(shrunk.clone()))));
                 }
             }
         }
-        candidate.choices.push(Choice { tokens: shown.tokens, value: value(shown.level) });
+        candidate.choices.push(Choice {
+            tokens: shown.tokens,
+            value: value(shown.level),
+        });
         candidate.levels.push(None);
         candidate
     }
@@ -448,7 +539,10 @@ impl<T: Text> Compaction<'_, T> {
     /// Drops soft steps, oldest first and never the newest, until `enough(messages, tokens)`.
     fn drop_oldest(&self, plan: &mut Plan, enough: impl Fn(u32, u64) -> bool) -> Result<()> {
         let soft = self.soft(plan);
-        let soft_tokens: u64 = soft.iter().map(|&at| u64::from(plan.shown[at].tokens)).sum();
+        let soft_tokens: u64 = soft
+            .iter()
+            .map(|&at| u64::from(plan.shown[at].tokens))
+            .sum();
         let root = self.root_note(plan, soft.len() as u32, soft_tokens)?;
         let old_root = plan.root.as_ref().map_or(0, |root| u64::from(root.tokens));
         let mut total = self.total(plan) - old_root + u64::from(root.tokens) + 4;
@@ -481,7 +575,10 @@ impl<T: Text> Compaction<'_, T> {
         );
         let tokens =
             self.settings.counter.count(&text)? + root_overhead(self.settings, self.transcript);
-        Ok(Root { text: text.into(), tokens })
+        Ok(Root {
+            text: text.into(),
+            tokens,
+        })
     }
 
     fn settle_root(&self, plan: &mut Plan) -> Result<()> {
@@ -511,7 +608,9 @@ pub fn placeholder_tokens<T: Text>(
     transcript: &Transcript<T>,
     step: u32,
 ) -> u32 {
-    let Some(bounds) = transcript.steps().get(step as usize) else { return 0 };
+    let Some(bounds) = transcript.steps().get(step as usize) else {
+        return 0;
+    };
     if bounds.open_calls == 0 {
         return 0;
     }

@@ -80,7 +80,10 @@ impl Event {
     /// `invalid_event`, naming the event's position in its list.
     pub fn from_json(json: &serde_json::Value, position: usize) -> Result<Self> {
         Self::deserialize(json).map_err(|error| {
-            Error::new(ErrorKind::InvalidEvent, format!("event {position} cannot be read: {error}"))
+            Error::new(
+                ErrorKind::InvalidEvent,
+                format!("event {position} cannot be read: {error}"),
+            )
         })
     }
 }

@@ -71,15 +71,20 @@ impl Pointer {
 
     /// Reads a pointer as it stands in a window.
     pub fn parse(text: &str) -> Option<Self> {
-        let name: [u8; POINTER_CHARS] = text.trim().strip_prefix("p_")?.as_bytes().try_into().ok()?;
-        name.iter().all(|character| ALPHABET.contains(character)).then_some(Self(name))
+        let name: [u8; POINTER_CHARS] =
+            text.trim().strip_prefix("p_")?.as_bytes().try_into().ok()?;
+        name.iter()
+            .all(|character| ALPHABET.contains(character))
+            .then_some(Self(name))
     }
 }
 
 impl std::fmt::Display for Pointer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("p_")?;
-        self.0.iter().try_for_each(|&character| f.write_char(char::from(character)))
+        self.0
+            .iter()
+            .try_for_each(|&character| f.write_char(char::from(character)))
     }
 }
 
@@ -115,14 +120,20 @@ impl PageDirectory {
             self.pages.entry(name).or_insert(part as u32);
             self.seen_parts += 1;
         }
-        self.pages.get(&pointer).map(|&part| part as usize).ok_or_else(|| not_found(pointer))
+        self.pages
+            .get(&pointer)
+            .map(|&part| part as usize)
+            .ok_or_else(|| not_found(pointer))
     }
 }
 
 /// The error for a pointer without a page.
 #[cold]
 pub fn not_found(pointer: Pointer) -> Error {
-    Error::new(ErrorKind::PageNotFound, format!("no page {pointer} in this log"))
+    Error::new(
+        ErrorKind::PageNotFound,
+        format!("no page {pointer} in this log"),
+    )
 }
 
 /// The error for a text that is no pointer.
@@ -153,11 +164,18 @@ const CLAIM_CHARS: usize = 72;
 
 /// The first line that says something, cut to `max_chars` characters.
 pub fn first_line(text: &str, max_chars: usize) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or("");
     match line.char_indices().nth(max_chars) {
         None => line.to_owned(),
         Some((cut, _)) => {
-            let cut = line[..cut].rfind(char::is_whitespace).filter(|&at| at > cut / 2).unwrap_or(cut);
+            let cut = line[..cut]
+                .rfind(char::is_whitespace)
+                .filter(|&at| at > cut / 2)
+                .unwrap_or(cut);
             format!("{}…", line[..cut].trim_end())
         }
     }
@@ -169,9 +187,13 @@ pub fn index_page<T: Text>(
     key: &PageKey,
     gone: impl Iterator<Item = usize>,
 ) -> String {
-    let mut out = String::from("Content that is paged out, one line a part: message, role, kind, tokens, pointer, first line.\n");
+    let mut out = String::from(
+        "Content that is paged out, one line a part: message, role, kind, tokens, pointer, first line.\n",
+    );
     for step in gone {
-        let Some(step) = transcript.steps().get(step) else { continue };
+        let Some(step) = transcript.steps().get(step) else {
+            continue;
+        };
         for message in step.first as usize..step.end as usize {
             let row = transcript.rows()[message];
             for (offset, part) in transcript.parts(message).iter().enumerate() {

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use crate::dialect::Dialect;
 use crate::level::{Fidelity, Level, Reason};
+use crate::message::Role;
+use crate::node::Text;
 use crate::page::PageKey;
 use crate::policy::Policy;
 use crate::salience::signals::Signals;
 use crate::shrink::{Lower, PartEdit};
-use crate::message::Role;
-use crate::node::Text;
 use crate::tokens::Counter;
 use crate::transcript::Transcript;
 
@@ -185,7 +185,10 @@ impl Plan {
 
     /// The entry of a step, if it is in the window.
     pub fn find(&self, step: u32) -> Option<&Shown> {
-        self.shown.binary_search_by_key(&step, |shown| shown.step).ok().map(|at| &self.shown[at])
+        self.shown
+            .binary_search_by_key(&step, |shown| shown.step)
+            .ok()
+            .map(|at| &self.shown[at])
     }
 
     /// Takes in a message of `tokens` that started a step or joined the newest one.
@@ -236,8 +239,16 @@ impl Plan {
 
     /// Sums the history again after steps changed.
     pub(crate) fn sum(&mut self) {
-        self.history_tokens = self.shown.iter().map(|shown| u64::from(shown.tokens)).sum::<u64>()
-            + self.recalls.iter().map(|recall| u64::from(recall.tokens)).sum::<u64>()
+        self.history_tokens = self
+            .shown
+            .iter()
+            .map(|shown| u64::from(shown.tokens))
+            .sum::<u64>()
+            + self
+                .recalls
+                .iter()
+                .map(|recall| u64::from(recall.tokens))
+                .sum::<u64>()
             + self.root.as_ref().map_or(0, |root| u64::from(root.tokens));
     }
 }
@@ -251,7 +262,8 @@ pub fn hard_reason<T: Text>(
     let bounds = transcript.steps().get(step as usize)?;
     let role = transcript.rows()[bounds.first as usize].role;
     let holds = |message: Option<usize>| {
-        message.is_some_and(|message| (bounds.first as usize..bounds.end as usize).contains(&message))
+        message
+            .is_some_and(|message| (bounds.first as usize..bounds.end as usize).contains(&message))
     };
     if role.is_instruction() {
         Some(Reason::Instruction)
@@ -279,7 +291,11 @@ pub fn fidelity<T: Text>(transcript: &Transcript<T>, step: u32) -> Fidelity {
             .iter()
             .any(|row| row.is_user || row.role.is_instruction())
     });
-    if exact { Fidelity::Exact } else { Fidelity::Approximate }
+    if exact {
+        Fidelity::Exact
+    } else {
+        Fidelity::Approximate
+    }
 }
 
 /// How many of the newest steps count as fresh for an unsolved error.
@@ -288,7 +304,9 @@ const FRESH_STEPS: u32 = 6;
 /// How much a step matters for the next call, in 0..1, as `policy.salience` weighs it.
 pub fn salience<T: Text>(transcript: &Transcript<T>, policy: &Policy, step: u32) -> f64 {
     let weights = &policy.salience;
-    let Some(bounds) = transcript.steps().get(step as usize) else { return 0.0 };
+    let Some(bounds) = transcript.steps().get(step as usize) else {
+        return 0.0;
+    };
     let rows = &transcript.rows()[bounds.first as usize..bounds.end as usize];
     let age = (transcript.steps().len() as u32 - 1).saturating_sub(step);
     let recency = 1.0 / (1.0 + f64::from(age) / weights.half_life);
@@ -309,8 +327,8 @@ pub fn salience<T: Text>(transcript: &Transcript<T>, policy: &Policy, step: u32)
         });
     }
     let decided = said.contains(Signals::DECISION) || said.contains(Signals::CONSTRAINT);
-    let failed = age < FRESH_STEPS
-        && (seen.contains(Signals::ERROR) || seen.contains(Signals::FAILED));
+    let failed =
+        age < FRESH_STEPS && (seen.contains(Signals::ERROR) || seen.contains(Signals::FAILED));
     let sum = weights.recency * recency
         + weights.role * role
         + weights.decision * f64::from(u8::from(decided))

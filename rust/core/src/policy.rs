@@ -34,7 +34,13 @@ pub struct SalienceWeights {
 
 impl Default for SalienceWeights {
     fn default() -> Self {
-        Self { recency: 0.5, half_life: 12.0, role: 0.25, decision: 0.15, error: 0.1 }
+        Self {
+            recency: 0.5,
+            half_life: 12.0,
+            role: 0.25,
+            decision: 0.15,
+            error: 0.1,
+        }
     }
 }
 
@@ -107,7 +113,12 @@ impl Policy {
         share("newest", self.newest, 0.0, 1.0)?;
         share("trimmed_value", self.trimmed_value, 0.0, 1.0)?;
         share("stub_value", self.stub_value, 0.0, 1.0)?;
-        share("trim_tokens", f64::from(self.trim_tokens), 16.0, 1_000_000.0)?;
+        share(
+            "trim_tokens",
+            f64::from(self.trim_tokens),
+            16.0,
+            1_000_000.0,
+        )?;
         let weights = &self.salience;
         share("salience.recency", weights.recency, 0.0, 1.0)?;
         share("salience.half_life", weights.half_life, 0.01, 1e9)?;

@@ -52,10 +52,16 @@ pub fn recall_place<T: Text>(
     dialect: Dialect,
     at: usize,
 ) -> RecallPlace {
-    let Some(before) = at.checked_sub(1).filter(|&before| before < transcript.len()) else {
+    let Some(before) = at
+        .checked_sub(1)
+        .filter(|&before| before < transcript.len())
+    else {
         return RecallPlace::After;
     };
-    let result = transcript.parts(before).iter().rfind(|part| part.kind == PartKind::Result);
+    let result = transcript
+        .parts(before)
+        .iter()
+        .rfind(|part| part.kind == PartKind::Result);
     match result {
         Some(part) if !matches!(part.place, Place::Field(_)) => RecallPlace::Inside(part.place),
         _ if dialect == Dialect::Anthropic && transcript.rows()[before].role == Role::User => {
@@ -72,10 +78,15 @@ pub fn entries<T: Text>(
     dialect: Dialect,
     from: usize,
 ) -> Vec<Entry> {
-    let start = plan.shown().partition_point(|shown| {
-        transcript.steps()[shown.step as usize].end as usize <= from
-    });
-    let mut renderer = Renderer { transcript, plan, dialect, out: Vec::new() };
+    let start = plan
+        .shown()
+        .partition_point(|shown| transcript.steps()[shown.step as usize].end as usize <= from);
+    let mut renderer = Renderer {
+        transcript,
+        plan,
+        dialect,
+        out: Vec::new(),
+    };
     let root_alone = plan.root().filter(|_| transcript.goal().is_none());
     let mut root_pending = root_alone.is_some() && from == 0;
     for shown in &plan.shown()[start..] {
@@ -100,7 +111,11 @@ struct Renderer<'a, T> {
 impl<T: Text> Renderer<'_, T> {
     fn step(&mut self, shown: &Shown, from: usize) {
         let bounds = self.transcript.steps()[shown.step as usize];
-        let open = if shown.closed { self.open_calls(shown.step) } else { Vec::new() };
+        let open = if shown.closed {
+            self.open_calls(shown.step)
+        } else {
+            Vec::new()
+        };
         let mut edits = shown.edits.iter().peekable();
         for message in bounds.first as usize..bounds.end as usize {
             let range = self.transcript.part_range(message);
@@ -141,7 +156,8 @@ impl<T: Text> Renderer<'_, T> {
 
     fn root_message(&mut self) {
         if let Some(root) = self.plan.root() {
-            self.out.push(Entry::New(json!({"role": "user", "content": &*root.text})));
+            self.out
+                .push(Entry::New(json!({"role": "user", "content": &*root.text})));
         }
     }
 
@@ -151,7 +167,9 @@ impl<T: Text> Renderer<'_, T> {
                 changes.push(Change::AppendText(place, (&*recall.text).into()));
             }
             RecallPlace::After => {
-                after.push(Entry::New(json!({"role": "user", "content": &*recall.text})));
+                after.push(Entry::New(
+                    json!({"role": "user", "content": &*recall.text}),
+                ));
             }
         }
     }
@@ -184,12 +202,13 @@ impl<T: Text> Renderer<'_, T> {
                 match part.kind {
                     PartKind::Call => calls.push((id, name)),
                     PartKind::Result => {
-                        let answers = |(call_id, call_name): &(Option<String>, Option<String>)| {
-                            match (&id, call_id) {
+                        let answers =
+                            |(call_id, call_name): &(Option<String>, Option<String>)| match (
+                                &id, call_id,
+                            ) {
                                 (Some(id), Some(call_id)) => id == call_id,
                                 _ => name.is_none() || call_name.is_none() || name == *call_name,
-                            }
-                        };
+                            };
                         if let Some(at) = calls.iter().position(answers) {
                             calls.remove(at);
                         }
@@ -222,15 +241,16 @@ impl<T: Text> Renderer<'_, T> {
             }));
             return;
         }
-        let block = |id: &Option<String>| {
-            json!({"type": "tool_result", "tool_use_id": id, "content": PLACEHOLDER, "is_error": true})
-        };
-        let last_result = self.transcript.parts(message).iter().rev().find_map(|part| {
-            match (part.kind, part.place) {
+        let block = |id: &Option<String>| json!({"type": "tool_result", "tool_use_id": id, "content": PLACEHOLDER, "is_error": true});
+        let last_result = self
+            .transcript
+            .parts(message)
+            .iter()
+            .rev()
+            .find_map(|part| match (part.kind, part.place) {
                 (PartKind::Result, Place::BlockContent(at)) => Some(at as usize),
                 _ => None,
-            }
-        });
+            });
         match last_result {
             Some(at) => changes.extend(
                 open.iter()

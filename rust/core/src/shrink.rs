@@ -96,9 +96,17 @@ pub fn lower_levels<T: Text>(
         if tokens >= transcript.all_parts()[draft.part as usize].tokens {
             continue;
         }
-        let edit = PartEdit { part: draft.part, text: draft.text.into(), tokens };
+        let edit = PartEdit {
+            part: draft.part,
+            text: draft.text.into(),
+            tokens,
+        };
         let (trimmed, stub) = &mut levels[draft.step];
-        if draft.stub { stub.push(edit) } else { trimmed.push(edit) }
+        if draft.stub {
+            stub.push(edit)
+        } else {
+            trimmed.push(edit)
+        }
     }
     Ok(levels
         .into_iter()
@@ -109,7 +117,10 @@ pub fn lower_levels<T: Text>(
                     .iter()
                     .map(|edit| transcript.all_parts()[edit.part as usize].tokens - edit.tokens)
                     .sum();
-                Shrunk { edits, tokens: step.tokens - saved }
+                Shrunk {
+                    edits,
+                    tokens: step.tokens - saved,
+                }
             };
             let trimmed = Some(shrunk(trimmed)).filter(|level| !level.edits.is_empty());
             let below = trimmed.as_ref().map_or(step.tokens, |level| level.tokens);
@@ -140,16 +151,34 @@ fn draft<T: Text>(
                         / f64::from(part.tokens)) as usize;
                     if let Some((head, tail)) = head_and_tail(text, max_bytes) {
                         let text = trimmed_text(head, tail, text, part.tokens, pointer);
-                        drafts.push(Draft { step, stub: false, part: index, text, kept_tokens: 0 });
+                        drafts.push(Draft {
+                            step,
+                            stub: false,
+                            part: index,
+                            text,
+                            kept_tokens: 0,
+                        });
                     }
                 }
                 let text = stub_line(part, text, pointer);
-                drafts.push(Draft { step, stub: true, part: index, text, kept_tokens: 0 });
+                drafts.push(Draft {
+                    step,
+                    stub: true,
+                    part: index,
+                    text,
+                    kept_tokens: 0,
+                });
             });
         }
         PartKind::Image | PartKind::Audio | PartKind::File if replaceable => {
             let text = stub_line(part, "", pointer());
-            drafts.push(Draft { step, stub: true, part: index, text, kept_tokens: 0 });
+            drafts.push(Draft {
+                step,
+                stub: true,
+                part: index,
+                text,
+                kept_tokens: 0,
+            });
         }
         PartKind::Call if replaceable => {
             let tokens = with_text_or_json(&part.body, |text| counter.count(text))?;
@@ -157,9 +186,21 @@ fn draft<T: Text>(
             let kept_tokens = part.tokens.saturating_sub(tokens);
             if long {
                 let text = text.clone();
-                drafts.push(Draft { step, stub: false, part: index, text, kept_tokens });
+                drafts.push(Draft {
+                    step,
+                    stub: false,
+                    part: index,
+                    text,
+                    kept_tokens,
+                });
             }
-            drafts.push(Draft { step, stub: true, part: index, text, kept_tokens });
+            drafts.push(Draft {
+                step,
+                stub: true,
+                part: index,
+                text,
+                kept_tokens,
+            });
         }
         _ => {}
     }
@@ -198,7 +239,10 @@ pub fn edited_tokens<T: Text>(part: &Part<T>, text: &str, counter: &Counter) -> 
 fn block_texts<T: Text>(value: &Value<T>) -> String {
     let mut out = String::new();
     for item in value.items() {
-        let text = item.get("text").and_then(Value::as_text).or_else(|| item.as_text());
+        let text = item
+            .get("text")
+            .and_then(Value::as_text)
+            .or_else(|| item.as_text());
         if let Some(text) = text {
             if !out.is_empty() {
                 out.push('\n');
@@ -228,6 +272,13 @@ fn stub_line<T: Text>(part: &Part<T>, text: &str, pointer: Pointer) -> String {
         _ => "text",
     };
     let claim = first_line(text, CLAIM_CHARS);
-    let claim = if claim.is_empty() { String::new() } else { format!(" starting \"{claim}\"") };
-    format!("[paged out: {what} of {} tokens{claim}; page_in(\"{pointer}\")]", part.tokens)
+    let claim = if claim.is_empty() {
+        String::new()
+    } else {
+        format!(" starting \"{claim}\"")
+    };
+    format!(
+        "[paged out: {what} of {} tokens{claim}; page_in(\"{pointer}\")]",
+        part.tokens
+    )
 }

@@ -67,7 +67,11 @@ struct LastMessage {
 impl Pairing {
     /// A pairing for a dialect; `merges_roles` where the provider merges neighbours of one role.
     pub fn new(merges_roles: bool) -> Self {
-        Self { calls: Vec::new(), last: None, merges_roles }
+        Self {
+            calls: Vec::new(),
+            last: None,
+            merges_roles,
+        }
     }
 
     /// The calls of the newest step, answered or not.
@@ -84,8 +88,14 @@ impl Pairing {
     pub fn attachment<T>(&self, message: &Message<T>) -> Attachment {
         let joins = message.has_results()
             || (message.role == Role::Assistant
-                && self.last.is_some_and(|last| last.role == Role::Assistant && self.glues(last, message)));
-        if joins { Attachment::Joins } else { Attachment::Starts }
+                && self
+                    .last
+                    .is_some_and(|last| last.role == Role::Assistant && self.glues(last, message)));
+        if joins {
+            Attachment::Joins
+        } else {
+            Attachment::Starts
+        }
     }
 
     /// Takes in the message at raw index `index` and says which step it belongs to.
@@ -117,7 +127,10 @@ impl Pairing {
         self.last = Some(LastMessage {
             role: message.role,
             only_reasoning: !message.parts.is_empty()
-                && message.parts.iter().all(|part| part.kind == PartKind::Reasoning),
+                && message
+                    .parts
+                    .iter()
+                    .all(|part| part.kind == PartKind::Reasoning),
         });
         Ok(attachment)
     }
@@ -125,14 +138,17 @@ impl Pairing {
     /// Whether an assistant message continues the assistant message before it: after reasoning
     /// alone, or with further calls of a turn whose records the provider merges.
     fn glues<T>(&self, last: LastMessage, message: &Message<T>) -> bool {
-        last.only_reasoning
-            || (self.merges_roles && message.has_calls() && self.open_calls() > 0)
+        last.only_reasoning || (self.merges_roles && message.has_calls() && self.open_calls() > 0)
     }
 
     fn answer<T: Text>(&mut self, message: &Message<T>) -> Result<()> {
         // All results of the message are matched on a copy first, so that an error changes nothing.
         let mut answered: Vec<bool> = self.calls.iter().map(|call| call.answered).collect();
-        for part in message.parts.iter().filter(|part| part.kind == PartKind::Result) {
+        for part in message
+            .parts
+            .iter()
+            .filter(|part| part.kind == PartKind::Result)
+        {
             let (id, name) = identity(part.key.as_deref());
             let matches = |call: &PendingCall| match (&id, &call.id) {
                 (Some(id), Some(call_id)) => id == call_id,

@@ -84,8 +84,14 @@ impl<T: Text> Transcript<T> {
 
     /// Range of the parts of one message in [`Transcript::all_parts`].
     pub fn part_range(&self, message: usize) -> std::ops::Range<usize> {
-        let start = self.rows.get(message).map_or(self.parts.len(), |row| row.first_part as usize);
-        let end = self.rows.get(message + 1).map_or(self.parts.len(), |row| row.first_part as usize);
+        let start = self
+            .rows
+            .get(message)
+            .map_or(self.parts.len(), |row| row.first_part as usize);
+        let end = self
+            .rows
+            .get(message + 1)
+            .map_or(self.parts.len(), |row| row.first_part as usize);
         start..end
     }
 
@@ -96,7 +102,9 @@ impl<T: Text> Transcript<T> {
 
     /// The message that holds the part at `part` in [`Transcript::all_parts`].
     pub fn message_of_part(&self, part: usize) -> usize {
-        self.rows.partition_point(|row| row.first_part as usize <= part).saturating_sub(1)
+        self.rows
+            .partition_point(|row| row.first_part as usize <= part)
+            .saturating_sub(1)
     }
 
     /// The goal: the first user message.
@@ -127,7 +135,9 @@ impl<T: Text> Transcript<T> {
         let mut pairing = self.pairing.clone();
         for (offset, message) in messages.iter().enumerate() {
             let index = self.len() + offset;
-            pairing.push(index, message).map_err(|error| error.at(index))?;
+            pairing
+                .push(index, message)
+                .map_err(|error| error.at(index))?;
         }
         Ok(())
     }
@@ -138,10 +148,16 @@ impl<T: Text> Transcript<T> {
     /// As [`Pairing::push`], with the raw index; nothing is appended then.
     pub fn push(&mut self, message: Message<T>, overhead: u32) -> Result<Attachment> {
         let index = self.rows.len();
-        let attachment = self.pairing.push(index, &message).map_err(|error| error.at(index))?;
+        let attachment = self
+            .pairing
+            .push(index, &message)
+            .map_err(|error| error.at(index))?;
         let tokens = message.parts.iter().map(|part| part.tokens).sum::<u32>() + overhead;
         let is_user = message.role == Role::User
-            && message.parts.iter().any(|part| part.kind != PartKind::Result);
+            && message
+                .parts
+                .iter()
+                .any(|part| part.kind != PartKind::Result);
         if attachment == Attachment::Starts || self.steps.is_empty() {
             self.steps.push(Step {
                 first: index as u32,
@@ -185,7 +201,9 @@ impl<T: Text> Transcript<T> {
         let range = self.part_range(message);
         let parts = &mut self.parts[range];
         count_parts(parts, counter)?;
-        let Some(row) = self.rows.get_mut(message) else { return Ok(()) };
+        let Some(row) = self.rows.get_mut(message) else {
+            return Ok(());
+        };
         let tokens = parts.iter().map(|part| part.tokens).sum::<u32>() + row.overhead;
         let step = &mut self.steps[row.step as usize];
         step.tokens = step.tokens - row.tokens + tokens;

@@ -6,15 +6,15 @@
 
 use std::sync::Arc;
 
-use crate::compaction::{
-    Shortfall, check_boundary, needs_compaction, placeholder_tokens,
-};
+use crate::compaction::{Shortfall, check_boundary, needs_compaction, placeholder_tokens};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventKind, SettingsChange};
 use crate::level::{Fidelity, Level, Reason};
 use crate::message::{Message, Role};
 use crate::node::Text;
-use crate::page::{PageDirectory, PageKey, Pointer, index_page, not_a_pointer, not_found, select_lines};
+use crate::page::{
+    PageDirectory, PageKey, Pointer, index_page, not_a_pointer, not_found, select_lines,
+};
 use crate::plan::{Plan, Recall, Settings, fidelity, hard_reason, salience};
 use crate::render::{Entry, RecallPlace, entries, recall_place};
 use crate::shrink::with_text;
@@ -160,7 +160,10 @@ impl<T: Text> WorkingSet<T> {
             if event.at < last || event.at > end {
                 return Err(Error::new(
                     ErrorKind::InvalidEvent,
-                    format!("event {position} is at message {}, must be from {last} to {end}", event.at),
+                    format!(
+                        "event {position} is at message {}, must be from {last} to {end}",
+                        event.at
+                    ),
                 ));
             }
             last = event.at;
@@ -181,7 +184,9 @@ impl<T: Text> WorkingSet<T> {
                     messages = rest.into_iter();
                 }
             }
-            let Some(message) = messages.next() else { return Ok(()) };
+            let Some(message) = messages.next() else {
+                return Ok(());
+            };
             self.fold(message, overheads[position])?;
             position += 1;
         }
@@ -200,7 +205,10 @@ impl<T: Text> WorkingSet<T> {
         let joins = self.transcript.pairing().attachment(&message) == Attachment::Joins;
         let abandons = !joins && self.transcript.pairing().open_calls() > 0;
         let is_boundary = message.role == Role::Assistant;
-        let pending = self.pending.take().filter(|pending| pending.synthesized == abandons);
+        let pending = self
+            .pending
+            .take()
+            .filter(|pending| pending.synthesized == abandons);
         match pending {
             Some(pending) if is_boundary => self.plan = pending.plan,
             _ => {
@@ -239,7 +247,10 @@ impl<T: Text> WorkingSet<T> {
         if event.at != end {
             return Err(Error::new(
                 ErrorKind::InvalidEvent,
-                format!("an event at message {} cannot be applied, the log has {end}", event.at),
+                format!(
+                    "an event at message {} cannot be applied, the log has {end}",
+                    event.at
+                ),
             ));
         }
         match &event.kind {
@@ -256,13 +267,17 @@ impl<T: Text> WorkingSet<T> {
     }
 
     fn step_of(&self, index: usize) -> Result<u32> {
-        self.transcript.rows().get(index).map(|row| row.step).ok_or_else(|| {
-            Error::new(
-                ErrorKind::InvalidEvent,
-                format!("no message {index}, the log has {}", self.transcript.len()),
-            )
-            .with_limit(index as u64, self.transcript.len() as u64)
-        })
+        self.transcript
+            .rows()
+            .get(index)
+            .map(|row| row.step)
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::InvalidEvent,
+                    format!("no message {index}, the log has {}", self.transcript.len()),
+                )
+                .with_limit(index as u64, self.transcript.len() as u64)
+            })
     }
 
     fn change_settings(&mut self, change: &SettingsChange) -> Result<()> {
@@ -271,7 +286,10 @@ impl<T: Text> WorkingSet<T> {
         {
             return Err(Error::new(
                 ErrorKind::DialectChanged,
-                format!("the log is in dialect {}, not {dialect}", self.settings.dialect.name()),
+                format!(
+                    "the log is in dialect {}, not {dialect}",
+                    self.settings.dialect.name()
+                ),
             ));
         }
         if let Some(policy) = &change.policy {
@@ -354,7 +372,10 @@ impl<T: Text> WorkingSet<T> {
         if !self.plan.pins.insert(step) {
             return Ok(());
         }
-        let level = self.plan.find(step).map_or(Level::Gone, |shown| shown.level);
+        let level = self
+            .plan
+            .find(step)
+            .map_or(Level::Gone, |shown| shown.level);
         if level == Level::Verbatim {
             return Ok(());
         }
@@ -406,7 +427,12 @@ impl<T: Text> WorkingSet<T> {
         let at = self.transcript.len();
         let place = recall_place(&self.transcript, self.settings.dialect, at);
         let tokens = self.settings.counter.count(&text)? + around(place, &self.settings);
-        self.plan.recalls.push(Recall { at: at as u32, text: text.into(), tokens, restores });
+        self.plan.recalls.push(Recall {
+            at: at as u32,
+            text: text.into(),
+            tokens,
+            restores,
+        });
         self.plan.history_tokens += u64::from(tokens);
         let newest = self.transcript.steps().len().saturating_sub(1) as u32;
         self.plan.touch(newest);
@@ -421,7 +447,12 @@ impl<T: Text> WorkingSet<T> {
     pub fn window(&mut self, synthesize: bool) -> Result<WindowFigures> {
         let open = self.transcript.pairing().open_calls();
         if open > 0 && !synthesize {
-            let index = self.transcript.pairing().calls().first().map_or(0, |call| call.message);
+            let index = self
+                .transcript
+                .pairing()
+                .calls()
+                .first()
+                .map_or(0, |call| call.message);
             return Err(Error::new(
                 ErrorKind::OpenCalls,
                 format!("{open} calls have no result yet; append them, or pass open_calls=\"synthesize\""),
@@ -429,7 +460,11 @@ impl<T: Text> WorkingSet<T> {
             .at(index as usize));
         }
         let synthesized = open > 0;
-        if self.pending.as_ref().is_none_or(|pending| pending.synthesized != synthesized) {
+        if self
+            .pending
+            .as_ref()
+            .is_none_or(|pending| pending.synthesized != synthesized)
+        {
             self.pending = None;
             if synthesized || needs_compaction(&self.plan, &self.transcript, &self.settings) {
                 let mut plan = self.plan.clone();
@@ -441,7 +476,11 @@ impl<T: Text> WorkingSet<T> {
                 // A pending plan may be thrown away; its number is never given out again.
                 self.pending_plans += 1;
                 plan.revision = self.pending_plans << 32;
-                self.pending = Some(Pending { plan, shortfall, synthesized });
+                self.pending = Some(Pending {
+                    plan,
+                    shortfall,
+                    synthesized,
+                });
             }
         }
         let shortfall = self.pending.as_ref().and_then(|pending| pending.shortfall);
@@ -452,7 +491,12 @@ impl<T: Text> WorkingSet<T> {
         let tokens = self.settings.base_tokens() + plan.history_tokens();
         if tokens > self.settings.room() {
             // Only possible without a compaction: trigger 1.0 and a plan that fits exactly.
-            return Err(Error::over_budget(None, tokens, self.settings.budget, "the window"));
+            return Err(Error::over_budget(
+                None,
+                tokens,
+                self.settings.budget,
+                "the window",
+            ));
         }
         Ok(WindowFigures {
             tokens,
@@ -466,12 +510,19 @@ impl<T: Text> WorkingSet<T> {
 
     /// The plan behind the newest window: with the pending compaction, if there is one.
     pub fn window_plan(&self) -> &Plan {
-        self.pending.as_ref().map_or(&self.plan, |pending| &pending.plan)
+        self.pending
+            .as_ref()
+            .map_or(&self.plan, |pending| &pending.plan)
     }
 
     /// The messages of the newest window, from raw message `from` on.
     pub fn entries(&self, from: usize) -> Vec<Entry> {
-        entries(&self.transcript, self.window_plan(), self.settings.dialect, from)
+        entries(
+            &self.transcript,
+            self.window_plan(),
+            self.settings.dialect,
+            from,
+        )
     }
 
     fn stable_prefix_tokens(&self, plan: &Plan) -> u64 {
@@ -488,7 +539,9 @@ impl<T: Text> WorkingSet<T> {
 
     /// What happened to each step, in order.
     pub fn explain(&self) -> Vec<StepReport> {
-        (0..self.transcript.steps().len() as u32).map(|step| self.explain_step(step)).collect()
+        (0..self.transcript.steps().len() as u32)
+            .map(|step| self.explain_step(step))
+            .collect()
     }
 
     /// What happened to the step of message `index`.
@@ -535,14 +588,20 @@ impl<T: Text> WorkingSet<T> {
 
     /// The index of everything that is gone from the newest window.
     pub fn index_page(&self) -> String {
-        index_page(&self.transcript, &self.settings.key, self.window_plan().gone())
+        index_page(
+            &self.transcript,
+            &self.settings.key,
+            self.window_plan().gone(),
+        )
     }
 
     /// The pointer of a part, by its index in [`Transcript::all_parts`].
     pub fn pointer_of(&self, part: usize) -> Pointer {
         let message = self.transcript.message_of_part(part);
         let offset = part - self.transcript.part_range(message).start;
-        self.settings.key.pointer(message, offset, &self.transcript.all_parts()[part])
+        self.settings
+            .key
+            .pointer(message, offset, &self.transcript.all_parts()[part])
     }
 
     fn part_text(&self, part: usize) -> String {
@@ -562,8 +621,11 @@ fn around(place: RecallPlace, settings: &Settings) -> u32 {
 
 fn check_budget(budget: u64) -> Result<()> {
     if budget == 0 {
-        return Err(Error::new(ErrorKind::InvalidValue, "budget is 0, must be at least 1 token")
-            .with_limit(0, 1));
+        return Err(Error::new(
+            ErrorKind::InvalidValue,
+            "budget is 0, must be at least 1 token",
+        )
+        .with_limit(0, 1));
     }
     Ok(())
 }
@@ -586,5 +648,7 @@ pub fn fence(tag: &str, source: &str, content: &str) -> String {
         tag = format!("{tag}-{number}");
     }
     let newline = if content.ends_with('\n') { "" } else { "\n" };
-    format!("<{tag} source=\"{source}\" note=\"earlier content, shown as data\">\n{content}{newline}</{tag}>")
+    format!(
+        "<{tag} source=\"{source}\" note=\"earlier content, shown as data\">\n{content}{newline}</{tag}>"
+    )
 }

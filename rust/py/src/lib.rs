@@ -24,10 +24,16 @@ mod _core {
     #[pymodule_export]
     use crate::working_set::PyWorkingSet;
 
+    #[pymodule_export]
+    use super::error::error_codes;
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("column_names", crate::working_set::column_names(module.py())?)?;
+        module.add(
+            "column_names",
+            crate::working_set::column_names(module.py())?,
+        )?;
         // Benchmarks refuse to trust a debug build; see `satchel.testing.require_release`.
         module.add("debug_build", cfg!(debug_assertions))
     }

@@ -121,12 +121,19 @@ fn as_dict<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     }
     match value.getattr_opt(intern!(py, "__dict__"))? {
         Some(fields) => Ok(fields.cast_into::<PyDict>()?.copy()?),
-        None => Err(PyTypeError::new_err("a message to be edited must be a dict or have fields")),
+        None => Err(PyTypeError::new_err(
+            "a message to be edited must be a dict or have fields",
+        )),
     }
 }
 
 fn as_list<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    value.py().get_type::<PyList>().call1((value,))?.cast_into::<PyList>().map_err(Into::into)
+    value
+        .py()
+        .get_type::<PyList>()
+        .call1((value,))?
+        .cast_into::<PyList>()
+        .map_err(Into::into)
 }
 
 /// A JSON value as Python objects.

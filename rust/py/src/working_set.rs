@@ -52,7 +52,18 @@ struct Rendered {
     window: Vec<Py<PyAny>>,
 }
 
-type Explained = (u32, u32, &'static str, &'static str, u32, u32, f32, &'static str, &'static str, u32);
+type Explained = (
+    u32,
+    u32,
+    &'static str,
+    &'static str,
+    u32,
+    u32,
+    f32,
+    &'static str,
+    &'static str,
+    u32,
+);
 
 #[pymethods]
 impl PyWorkingSet {
@@ -72,10 +83,16 @@ impl PyWorkingSet {
         let dialect = settings.dialect;
         let set = WorkingSet::new(settings).map_err(PyError)?;
         let (read, messages) = read_messages(dialect, messages, 0)?;
-        let mut state = State { set, messages, rendered: None };
+        let mut state = State {
+            set,
+            messages,
+            rendered: None,
+        };
         let folding = &mut state.set;
         run(py, move || folding.replay(read, &events))?;
-        Ok(Self { state: Mutex::new(state) })
+        Ok(Self {
+            state: Mutex::new(state),
+        })
     }
 
     /// Appends messages; all or, on an error, none.
@@ -117,7 +134,11 @@ impl PyWorkingSet {
         let figures = run(py, move || set.window(synthesize))?;
         let mut rendered = match state.rendered.take() {
             Some(rendered) if rendered.revision == figures.revision => rendered,
-            _ => Rendered { revision: figures.revision, messages: 0, window: Vec::new() },
+            _ => Rendered {
+                revision: figures.revision,
+                messages: 0,
+                window: Vec::new(),
+            },
         };
         if rendered.messages < figures.messages {
             for entry in state.set.entries(rendered.messages) {
@@ -213,16 +234,27 @@ impl PyWorkingSet {
         let reports = state.set.explain();
         let columns = PyDict::new(py);
         let u32_column = |read: fn(&StepReport) -> u32| {
-            reports.iter().map(read).collect::<Vec<u32>>().into_pyarray(py)
+            reports
+                .iter()
+                .map(read)
+                .collect::<Vec<u32>>()
+                .into_pyarray(py)
         };
         let u8_column = |read: fn(&StepReport) -> u8| {
-            reports.iter().map(read).collect::<Vec<u8>>().into_pyarray(py)
+            reports
+                .iter()
+                .map(read)
+                .collect::<Vec<u8>>()
+                .into_pyarray(py)
         };
         columns.set_item("first", u32_column(|report| report.first))?;
         columns.set_item("end", u32_column(|report| report.end))?;
         columns.set_item("level", u8_column(|report| report.level as u8))?;
         columns.set_item("tokens", u32_column(|report| report.tokens))?;
-        columns.set_item("original_tokens", u32_column(|report| report.original_tokens))?;
+        columns.set_item(
+            "original_tokens",
+            u32_column(|report| report.original_tokens),
+        )?;
         let salience: Vec<f32> = reports.iter().map(|report| report.salience).collect();
         columns.set_item("salience", salience.into_pyarray(py))?;
         columns.set_item("fidelity", u8_column(|report| report.fidelity as u8))?;
@@ -312,7 +344,10 @@ fn read_messages(
 
 fn parse_json(text: &str) -> Result<serde_json::Value, Error> {
     serde_json::from_str(text).map_err(|error| {
-        Error::new(ErrorKind::InvalidEvent, format!("an event is no JSON: {error}"))
+        Error::new(
+            ErrorKind::InvalidEvent,
+            format!("an event is no JSON: {error}"),
+        )
     })
 }
 
@@ -320,18 +355,27 @@ fn read_events(text: &str) -> Result<Vec<Event>, Error> {
     let json = parse_json(text)?;
     let list = json.as_array().map(Vec::as_slice).unwrap_or_default();
     // Event 0 is the settings, which the caller hands over apart.
-    list.iter().enumerate().map(|(at, event)| Event::from_json(event, at + 1)).collect()
+    list.iter()
+        .enumerate()
+        .map(|(at, event)| Event::from_json(event, at + 1))
+        .collect()
 }
 
 fn read_settings(counter: &PyCounter, text: &str) -> Result<Settings, Error> {
     let change: SettingsChange = match Event::from_json(&parse_json(text)?, 0)?.kind {
         EventKind::Settings(change) => *change,
         _ => {
-            return Err(Error::new(ErrorKind::InvalidEvent, "event 0 must be settings"));
+            return Err(Error::new(
+                ErrorKind::InvalidEvent,
+                "event 0 must be settings",
+            ));
         }
     };
     let missing = |name: &str| {
-        Error::new(ErrorKind::InvalidEvent, format!("event 0 (settings) misses {name}"))
+        Error::new(
+            ErrorKind::InvalidEvent,
+            format!("event 0 (settings) misses {name}"),
+        )
     };
     let dialect = Dialect::from_name(&change.dialect.ok_or_else(|| missing("dialect"))?)?;
     let rules = ChatRules::of(dialect);

@@ -21,7 +21,10 @@ fn cut_head(text: &str, max_bytes: usize) -> &str {
     if let Some(at) = piece.rfind('\n').filter(|&at| at >= half) {
         return &piece[..=at];
     }
-    match piece.char_indices().rfind(|(_, character)| character.is_whitespace()) {
+    match piece
+        .char_indices()
+        .rfind(|(_, character)| character.is_whitespace())
+    {
         Some((at, _)) if at >= half => &piece[..at],
         _ => piece,
     }
@@ -34,7 +37,10 @@ fn cut_tail(text: &str, max_bytes: usize) -> &str {
     if let Some(at) = piece.find('\n').filter(|&at| at < half) {
         return &piece[at + 1..];
     }
-    match piece.char_indices().find(|(_, character)| character.is_whitespace()) {
+    match piece
+        .char_indices()
+        .find(|(_, character)| character.is_whitespace())
+    {
         Some((at, space)) if at < half => &piece[at + space.len_utf8()..],
         _ => piece,
     }

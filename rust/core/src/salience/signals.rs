@@ -89,7 +89,9 @@ fn matcher() -> Option<&'static AhoCorasick> {
 /// The signals of one text.
 pub fn signals_in(text: &str) -> Signals {
     let mut found = Signals::default();
-    let Some(matcher) = matcher() else { return found };
+    let Some(matcher) = matcher() else {
+        return found;
+    };
     let bytes = text.as_bytes();
     let half = SEARCHED_BYTES / 2;
     let (head, tail) = if bytes.len() > SEARCHED_BYTES {
