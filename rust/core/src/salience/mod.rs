@@ -1,0 +1,7 @@
+//! How much a message matters for the next call, as a number from 0 to 1.
+
+pub mod features;
+pub mod score;
+
+pub use features::{Features, Signals};
+pub use score::Weights;
