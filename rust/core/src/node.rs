@@ -76,6 +76,12 @@ pub trait Node: Sized {
     /// A field that is there and null is `Some` of a null node.
     fn get(&self, key: &'static str) -> Option<Self>;
 
+    /// Number of fields of a map, where that is known at once; readers of plain messages stop
+    /// looking for optional fields then.
+    fn field_count(&self) -> Option<usize> {
+        None
+    }
+
     /// Length of a list; 0 for everything else.
     fn len(&self) -> usize;
 
@@ -264,6 +270,10 @@ impl Node for &serde_json::Value {
 
     fn get(&self, key: &'static str) -> Option<Self> {
         self.as_object()?.get(key)
+    }
+
+    fn field_count(&self) -> Option<usize> {
+        self.as_object().map(serde_json::Map::len)
     }
 
     fn len(&self) -> usize {
