@@ -4,4 +4,8 @@
     reason = "a test that cannot go on has failed and says where"
 )]
 
+mod budget;
 mod dialect;
+mod prune;
+mod score;
+mod window;

@@ -64,7 +64,9 @@ fn has_call_field<N: Node>(message: &N) -> bool {
     if message.field_count() == Some(2) && message.get("content").is_some() {
         return false;
     }
-    message.get("tool_calls").is_some_and(|calls| !calls.is_empty())
+    message
+        .get("tool_calls")
+        .is_some_and(|calls| !calls.is_empty())
         || message
             .get("function_call")
             .is_some_and(|call| call.shape() == Shape::Map)
@@ -174,4 +176,34 @@ fn read_calls<N: Node>(message: &N, calls: &mut Vec<Value<N::Text>>) {
         });
         calls.extend(inputs.filter_map(|input| input.capture_below(3).ok()));
     }
+}
+
+/// Tokens of the texts together, or `None` if they are more than `limit`.
+///
+/// # Errors
+/// `counter_failed`, only from a foreign counter.
+pub fn count_within<T: Text>(texts: &[T], counter: &Counter, limit: u64) -> Result<Option<u64>> {
+    let mut sum = 0;
+    for text in texts {
+        sum += text.with(|text| counter.count(text).map(u64::from))?;
+        if sum > limit {
+            return Ok(None);
+        }
+    }
+    Ok(Some(sum))
+}
+
+/// [`count_within`] for each message.
+///
+/// # Errors
+/// `counter_failed`, only from a foreign counter.
+pub fn count_each<T: Text>(
+    messages: &[Content<T>],
+    counter: &Counter,
+    limit: u64,
+) -> Result<Vec<Option<u64>>> {
+    messages
+        .iter()
+        .map(|message| count_within(&message.texts, counter, limit))
+        .collect()
 }

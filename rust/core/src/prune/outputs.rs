@@ -135,7 +135,7 @@ pub fn prune_text(text: &str, max_chars: usize) -> Option<String> {
 
 /// `text` without the object keys `names`, at any depth, if it is JSON and holds one of them.
 ///
-/// The rest is written as compact JSON with the order of keys and the spelling of numbers kept.
+/// The rest is written as compact JSON with the order of keys and the digits of numbers kept.
 /// Text that is no JSON object or array, or nested deeper than the reader's limit, gives `None`.
 ///
 /// # Example

@@ -109,7 +109,9 @@ impl Features {
             own.sort_unstable();
             own.dedup();
             let again = own.iter().filter(|name| later.contains(*name)).count() as f32;
-            let is_brief = tokens.get(index).is_some_and(|tokens| *tokens < SHORT_BELOW)
+            let is_brief = tokens
+                .get(index)
+                .is_some_and(|tokens| *tokens < SHORT_BELOW)
                 && message.link == Link::Plain
                 && own.is_empty()
                 && found == Signals::default();
@@ -167,15 +169,45 @@ fn keyword_signals(text: &str) -> Signals {
 }
 
 const DECISIONS: [&str; 12] = [
-    "agreed", "approve", "approved", "chose", "chosen", "confirm", "confirmed", "decide",
-    "decided", "decision", "finalized", "settled",
+    "agreed",
+    "approve",
+    "approved",
+    "chose",
+    "chosen",
+    "confirm",
+    "confirmed",
+    "decide",
+    "decided",
+    "decision",
+    "finalized",
+    "settled",
 ];
 const CONSTRAINTS: [&str; 14] = [
-    "always", "cannot", "critical", "crucial", "essential", "forbidden", "important", "mandatory",
-    "must", "never", "only", "remember", "required", "unless",
+    "always",
+    "cannot",
+    "critical",
+    "crucial",
+    "essential",
+    "forbidden",
+    "important",
+    "mandatory",
+    "must",
+    "never",
+    "only",
+    "remember",
+    "required",
+    "unless",
 ];
 const ERRORS: [&str; 10] = [
-    "denied", "error", "errors", "exception", "failed", "failure", "fatal", "panic", "timeout",
+    "denied",
+    "error",
+    "errors",
+    "exception",
+    "failed",
+    "failure",
+    "fatal",
+    "panic",
+    "timeout",
     "traceback",
 ];
 const KOREAN_DECISIONS: [&str; 5] = ["결정", "확정", "합의", "승인", "하기로"];
@@ -345,7 +377,10 @@ const STOP_WORDS: [&str; 36] = [
 fn overlap<T: Text>(messages: &[Content<T>], query: Option<&str>) -> Vec<f32> {
     let mut wanted = IndexMap::<u64, usize>::new();
     if let Some(query) = query {
-        let stop: Vec<u64> = STOP_WORDS.iter().map(|word| hash(word.as_bytes())).collect();
+        let stop: Vec<u64> = STOP_WORDS
+            .iter()
+            .map(|word| hash(word.as_bytes()))
+            .collect();
         terms(query, |term| {
             if !stop.contains(&term) {
                 wanted.entry(term).or_insert(0);
