@@ -27,6 +27,18 @@ pub struct Content<T> {
     pub is_unreadable: bool,
 }
 
+impl<T> Default for Content<T> {
+    fn default() -> Self {
+        Self {
+            role: None,
+            link: Link::Plain,
+            texts: Vec::new(),
+            calls: Vec::new(),
+            is_unreadable: false,
+        }
+    }
+}
+
 /// Who speaks in a message.
 pub fn role<N: Node>(message: &N) -> Option<Role> {
     message.get("role")?.with_str(|role| match role {
@@ -90,9 +102,8 @@ pub fn read<N: Node>(message: &N, dialect: Option<Dialect>, calls: bool) -> Cont
     let mut content = Content {
         role,
         link: role.map_or(Link::Plain, |role| link_of(message, role, dialect)),
-        texts: Vec::new(),
-        calls: Vec::new(),
         is_unreadable: role.is_none(),
+        ..Content::default()
     };
     if !content.is_unreadable {
         content.is_unreadable = !read_texts(message, &mut content.texts);
@@ -178,22 +189,57 @@ fn read_calls<N: Node>(message: &N, calls: &mut Vec<Value<N::Text>>) {
     }
 }
 
-/// Tokens of the texts together, or `None` if they are more than `limit`.
+/// Tokens of the texts together, or `None` if they are more than `limit`; stops counting soon
+/// after they are.
 ///
 /// # Errors
 /// `counter_failed`, only from a foreign counter.
 pub fn count_within<T: Text>(texts: &[T], counter: &Counter, limit: u64) -> Result<Option<u64>> {
-    let mut sum = 0;
+    let mut left = limit;
     for text in texts {
-        sum += text.with(|text| counter.count(text).map(u64::from))?;
-        if sum > limit {
-            return Ok(None);
+        let tokens = text.with(|text| count_text(text, counter, left))?;
+        match tokens.and_then(|tokens| left.checked_sub(tokens)) {
+            Some(rest) => left = rest,
+            None => return Ok(None),
         }
     }
-    Ok(Some(sum))
+    Ok(Some(limit - left))
 }
 
-/// [`count_within`] for each message.
+/// Tokens of one text; `None` if it is plain that they are more than `limit`.
+fn count_text(text: &str, counter: &Counter, limit: u64) -> Result<Option<u64>> {
+    // Looked at twice only where the text may be the one that does not fit: a token of a built-in
+    // counter has at least one byte.
+    if text.len() as u64 > limit
+        && !counter.is_foreign()
+        && !counter.fits(text, u32::try_from(limit).unwrap_or(u32::MAX))?
+    {
+        return Ok(None);
+    }
+    Ok(Some(u64::from(counter.count(text)?)))
+}
+
+/// Tokens of each message, asked of a foreign counter in one call; `None` for a built-in counter,
+/// which had better count one by one and stop.
+///
+/// # Errors
+/// `counter_failed`.
+pub fn count_batch<T: Text>(
+    messages: &[Content<T>],
+    counter: &Counter,
+) -> Result<Option<Vec<u64>>> {
+    if !counter.is_foreign() {
+        return Ok(None);
+    }
+    let texts = messages.iter().flat_map(|message| &message.texts);
+    let texts: Vec<String> = texts.map(|text| text.with(str::to_owned)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let mut counts = counter.count_many(&texts)?.into_iter().map(u64::from);
+    let sum = |message: &Content<T>| counts.by_ref().take(message.texts.len()).sum();
+    Ok(Some(messages.iter().map(sum).collect()))
+}
+
+/// [`count_within`] for each message, on this thread; one call of a foreign counter for all.
 ///
 /// # Errors
 /// `counter_failed`, only from a foreign counter.
@@ -202,6 +248,9 @@ pub fn count_each<T: Text>(
     counter: &Counter,
     limit: u64,
 ) -> Result<Vec<Option<u64>>> {
+    if let Some(counts) = count_batch(messages, counter)? {
+        return Ok(counts.into_iter().map(Some).collect());
+    }
     messages
         .iter()
         .map(|message| count_within(&message.texts, counter, limit))

@@ -142,7 +142,7 @@ fn count<T: Text>(messages: &[Content<T>], counter: &Counter) -> Result<Vec<u32>
     let counts = crate::content::count_each(messages, counter, limit)?;
     Ok(counts
         .into_iter()
-        .map(|count| count.map_or(LONG_ABOVE + 1, |count| count as u32))
+        .map(|count| count.map_or(LONG_ABOVE + 1, |count| count.min(limit + 1) as u32))
         .collect())
 }
 
