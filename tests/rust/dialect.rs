@@ -268,8 +268,8 @@ fn a_place_leads_to_the_content() {
 }
 
 #[test]
-fn wrong_types_name_the_path_and_not_the_content() {
-    use Dialect::{Anthropic, OpenAi};
+fn openai_errors_name_the_path_and_not_the_content() {
+    use Dialect::OpenAi;
     let rows = [
         (
             OpenAi,
@@ -346,6 +346,16 @@ fn wrong_types_name_the_path_and_not_the_content() {
             json!({"role": "tool", "content": [{"type": "text"}]}),
             "content[0].text must be a string, got null",
         ),
+    ];
+    for (dialect, json, expected) in rows {
+        assert_eq!(failure(dialect, &json), format!("message 7: {expected}"));
+    }
+}
+
+#[test]
+fn anthropic_errors_name_the_path_and_not_the_content() {
+    use Dialect::Anthropic;
+    let rows = [
         (
             Anthropic,
             json!({"role": "tool", "content": "x"}),

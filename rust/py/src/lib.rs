@@ -1,15 +1,19 @@
 //! Python bindings: convert, detach, convert.
 #![deny(unsafe_code)]
 
-use pyo3::prelude::*;
-
+mod describe;
 mod error;
 mod gil;
+mod node;
+mod text;
 
 /// The native half of the `satchel` package.
-#[pymodule(gil_used = false)]
+#[pyo3::pymodule(gil_used = false)]
 mod _core {
-    use super::*;
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::describe::{describe_json, describe_message, describe_text, detect_dialect};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
