@@ -9,7 +9,12 @@
     reason = "modules of one test binary share their items"
 )]
 
+mod budget;
 mod choose;
+mod dialect;
 mod histories;
 mod page;
+mod prune;
+mod score;
+mod window;
 mod working_set;

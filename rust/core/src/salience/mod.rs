@@ -1,3 +1,8 @@
-//! How much a step matters for the next call.
+//! How much a message matters for the next call, as a number from 0 to 1.
 
+pub mod features;
+pub mod score;
 pub mod signals;
+
+pub use features::{Features, Signals};
+pub use score::Weights;
