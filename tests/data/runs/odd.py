@@ -104,7 +104,7 @@ def build() -> Json:
                 {"type": "text", "text": "gross: 114.24\nvat: 18.24 (19 %)"},
             ],
         },
-        {"role": "tool", "tool_call_id": "call_1", "name": "ping", "content": []},
+        {"role": "tool", "tool_call_id": "call_1", "name": "ping", "content": [{"type": "text", "text": "pong 14 ms"}]},
         _dumped(
             [
                 {
