@@ -5,7 +5,7 @@ mod describe;
 mod error;
 mod gil;
 mod node;
-mod text;
+mod pytext;
 
 /// The native half of the `satchel` package.
 #[pyo3::pymodule(gil_used = false)]

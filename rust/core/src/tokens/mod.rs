@@ -1,5 +1,8 @@
 //! Counting texts: one immutable [`Counter`], whatever stands behind it.
 
+pub mod chat;
+pub mod tools;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -70,6 +73,14 @@ impl Counter {
         match &self.0 {
             Engine::Chars(_) => false,
             Engine::Foreign { exact, .. } => *exact,
+        }
+    }
+
+    /// What a foreign counter was made of.
+    pub fn foreign_source(&self) -> Option<&dyn CountTexts> {
+        match &self.0 {
+            Engine::Foreign { count, .. } => Some(count.as_ref()),
+            Engine::Chars(_) => None,
         }
     }
 
