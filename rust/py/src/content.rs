@@ -10,7 +10,7 @@ use satchel_core::node::Node;
 
 use crate::error::PyError;
 use crate::node::PyNode;
-use crate::text::PyText;
+use crate::pytext::PyText;
 
 /// The messages of a list, held so that another thread may change the list meanwhile.
 #[derive(Debug)]

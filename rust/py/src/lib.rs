@@ -7,8 +7,8 @@ mod describe;
 mod error;
 mod gil;
 mod node;
+mod pytext;
 mod render;
-mod text;
 mod utf8;
 mod working_set;
 

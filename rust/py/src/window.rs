@@ -10,7 +10,7 @@ use satchel_core::window::Fill;
 use crate::content::Messages;
 use crate::counter::PyCounter;
 use crate::gil::run;
-use crate::text::PyText;
+use crate::pytext::PyText;
 
 /// Messages that are read before the first counting; each further batch is twice as large.
 const FIRST_BATCH: usize = 32;

@@ -22,7 +22,7 @@ use crate::error::PyError;
 use crate::gil::run;
 use crate::node::PyNode;
 use crate::render::{apply_changes, json_to_python};
-use crate::text::PyText;
+use crate::pytext::PyText;
 
 /// Appends of up to this many messages stay attached to the interpreter: letting go of it costs
 /// more than folding them.
