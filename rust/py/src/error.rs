@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use satchel_core::error::{Error, ErrorGroup};
+use satchel_core::error::{Error, ErrorGroup, ErrorKind};
 
 pyo3::import_exception!(satchel.errors, BudgetError);
 pyo3::import_exception!(satchel.errors, InputError);
@@ -28,12 +28,23 @@ impl From<PyError> for PyErr {
                 ErrorGroup::Page => py.get_type::<PageNotFoundError>(),
                 ErrorGroup::Usage => py.get_type::<UsageError>(),
             };
-            match build(&class.into_any(), &error) {
+            let raised = match build(&class.into_any(), &error) {
                 Ok(exception) => Self::from_value(exception),
                 Err(failure) => failure,
+            };
+            if error.kind() == ErrorKind::CounterFailed {
+                crate::callback::with_cause(py, raised)
+            } else {
+                raised
             }
         })
     }
+}
+
+/// An `InputError` with code `invalid_value`: an argument of the wrong type or out of range.
+#[cold]
+pub(crate) fn invalid_value(message: &str) -> PyErr {
+    PyError(Error::new(ErrorKind::InvalidValue, message)).into()
 }
 
 fn build<'py>(class: &Bound<'py, PyAny>, error: &Error) -> PyResult<Bound<'py, PyAny>> {

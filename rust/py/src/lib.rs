@@ -1,11 +1,16 @@
 //! Python bindings: convert, detach, convert.
 #![deny(unsafe_code)]
 
+mod callback;
+mod counter;
 mod describe;
 mod error;
 mod gil;
+mod lint;
+mod message_tokens;
 mod node;
 mod pytext;
+mod text;
 
 /// The native half of the `satchel` package.
 #[pyo3::pymodule(gil_used = false)]
@@ -14,6 +19,15 @@ mod _core {
 
     #[pymodule_export]
     use crate::describe::{describe_json, describe_message, describe_text, detect_dialect};
+
+    #[pymodule_export]
+    use crate::counter::PyCounter;
+
+    #[pymodule_export]
+    use crate::lint::{lint_rows, lint_rules};
+
+    #[pymodule_export]
+    use crate::message_tokens::{PyMessageTokens, count_messages};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

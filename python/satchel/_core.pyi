@@ -1,0 +1,172 @@
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satchel.counting import TextEncoder
+
+__version__: str
+debug_build: bool
+
+class _CountsText(Protocol):
+    def count(self, text: str, /) -> int: ...
+
+@final
+class Counter:
+    """Counts texts in tokens. Immutable, shared between threads; compares and hashes by value.
+
+    Args:
+        encoding: the name of an encoding or estimator, or what counts: a ``tiktoken.Encoding``,
+            an object with ``count(text)``, or a callable ``text -> int``. An object may state
+            ``encoding``, ``exact`` and ``margin``.
+        exact: whether the counts are the provider's own; default: what the encoding says.
+        margin: share by which the provider's count may lie above; default likewise.
+
+    Raises:
+        InputError: ``unknown_encoding``; ``invalid_value`` for the wrong type or a negative margin.
+
+    A lone surrogate counts as U+FFFD and a surrogate pair as its character, as in tiktoken. Every
+    method raises ``InputError``: ``invalid_value`` for an argument of the wrong type or a text of
+    4 GiB or more; ``counter_failed`` if the caller's own counter raised (its exception is the
+    cause) or returned anything but an int from 0.
+    """
+
+    def __new__(
+        cls,
+        encoding: str | TextEncoder | _CountsText | Callable[[str], int],
+        /,
+        *,
+        exact: bool | None = None,
+        margin: float | None = None,
+    ) -> Counter: ...
+    @property
+    def exact(self) -> bool:
+        """Whether the count is the provider's own."""
+    @property
+    def encoding(self) -> str:
+        """Name of the encoding or estimator."""
+    @property
+    def margin(self) -> float:
+        """Share by which the true count may lie above: ``ceil(tokens * (1 + margin))``."""
+    def count(self, text: str, /) -> int:
+        """Tokens of ``text``; text that looks like a special token is ordinary text."""
+    def count_many(self, texts: Iterable[str], /) -> NDArray[np.uint32]:
+        """Tokens of each text, shape ``(len(texts),)``.
+
+        Releases the interpreter lock and uses all cores, unless the counter is the caller's own.
+        """
+    def fits(self, text: str, max_tokens: int) -> bool:
+        """Whether ``text`` has at most ``max_tokens`` tokens; stops counting soon after."""
+    def truncate(
+        self, text: str, max_tokens: int, *, keep: Literal["head", "tail", "both"] = "head"
+    ) -> str:
+        """``text`` cut to at most ``max_tokens`` by this counter's own count.
+
+        Never splits a character. ``"both"`` keeps half of the tokens from each end and puts
+        nothing between. A counter of the caller's own must count empty text as 0.
+        """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[object], dict[str, object]]: ...
+
+@final
+class MessageTokens:
+    """What the messages of one request cost, in tokens. Immutable.
+
+    Without a calibration ``total == per_message.sum() + system + tools + overhead``.
+    """
+
+    def __new__(
+        cls,
+        *,
+        per_message: NDArray[np.uint32],
+        total: int,
+        upper: int,
+        system: int,
+        tools: int,
+        overhead: int,
+        exact: bool,
+    ) -> MessageTokens: ...
+    @property
+    def per_message(self) -> NDArray[np.uint32]:
+        """Tokens of each message with its framing, shape ``(len(messages),)``; read-only."""
+    @property
+    def total(self) -> int:
+        """Input tokens of the whole request; scaled, if a calibration was given."""
+    @property
+    def upper(self) -> int:
+        """``total`` with the counter's margin: ``ceil(total * (1 + margin))``."""
+    @property
+    def system(self) -> int:
+        """Tokens of the ``system`` argument."""
+    @property
+    def tools(self) -> int:
+        """Tokens of the tool definitions, fixed ones included."""
+    @property
+    def overhead(self) -> int:
+        """Tokens that a request costs beside all of these."""
+    @property
+    def exact(self) -> bool:
+        """Whether ``total`` is the provider's own count.
+
+        True for plain text and flat tool schemas in the ``openai`` dialect with an exact counter.
+        Calls, results, reasoning, media and other dialects are documented estimates.
+        """
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, object]]: ...
+
+def count_messages(
+    counter: Counter,
+    messages: Iterable[object],
+    /,
+    *,
+    system: object = None,
+    tools: object = None,
+    dialect: str | None = None,
+    calibration: object = None,
+    tool_init: int | None = None,
+    tool_preamble: int | None = None,
+) -> MessageTokens:
+    """Tokens of the messages of a request.
+
+    Args:
+        counter: counts the texts; a counter of the caller's own is asked for all of them at once.
+        messages: the messages, as dicts or SDK objects.
+        system: the ``system`` argument of the request: a string or a list of text blocks.
+        tools: the tool definitions of the request.
+        dialect: ``"openai"`` or ``"anthropic"``; default: what the messages give away, ``"openai"``
+            if they would read the same in both.
+        calibration: something with ``factor`` and ``offset``; ``total`` is then
+            ``ceil(factor * total + offset)``.
+        tool_init: tokens of each function in the ``openai`` dialect; default: 10 for
+            ``cl100k_base``, else 7.
+        tool_preamble: tokens of the presence of tools in the ``anthropic`` dialect; default: 804,
+            the highest figure that is published.
+
+    Raises:
+        InputError: ``invalid_message`` or ``too_deep`` with the index of the message,
+            ``unknown_dialect``, ``counter_failed``, ``invalid_value`` for a wrong calibration.
+    """
+
+def lint_rows(
+    messages: Iterable[object], /, dialect: str, *, system: object = None, tools: object = None
+) -> list[tuple[str, Literal["error", "warning"], int | None, str, str]]:
+    """The findings of ``satchel.lint`` as rows: the fields of a ``Violation``."""
+
+def lint_rules() -> list[tuple[str, str, Literal["error", "warning"], str, str]]:
+    """The catalogue of ``satchel.lint`` as rows: the fields of a ``Rule``."""
+
+def detect_dialect(messages: list[Any], /) -> str | None:
+    """The dialect that messages give away; None if they would read the same in several."""
+
+def describe_message(message: object, /, dialect: str) -> dict[str, Any]:
+    """What the reader of ``dialect`` makes of one message: role, name and parts.
+
+    Each part has ``kind``, ``place`` (a path), ``is_error``, ``id``, ``tool`` and ``page`` (bytes).
+    """
+
+def describe_json(json: str, /, dialect: str) -> dict[str, Any]:
+    """:func:`describe_message` for a message that is still JSON text."""
+
+def describe_text(text: str, /) -> dict[str, Any]:
+    """How a string is kept: ``object`` (itself), ``utf8`` as counted, ``page`` bytes, ``json``."""
