@@ -4,4 +4,6 @@
     reason = "a test that cannot go on has failed and says where"
 )]
 
+mod chat;
 mod dialect;
+mod lint;
