@@ -6,6 +6,8 @@ mod counter;
 mod describe;
 mod error;
 mod gil;
+mod lint;
+mod message_tokens;
 mod node;
 mod pytext;
 mod render;
@@ -26,6 +28,12 @@ mod _core {
 
     #[pymodule_export]
     use super::error::error_codes;
+
+    #[pymodule_export]
+    use crate::lint::{lint_rows, lint_rules};
+
+    #[pymodule_export]
+    use crate::message_tokens::{PyMessageTokens, count_messages};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
