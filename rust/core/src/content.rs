@@ -211,7 +211,7 @@ fn count_text(text: &str, counter: &Counter, limit: u64) -> Result<Option<u64>> 
     // Looked at twice only where the text may be the one that does not fit: a token of a built-in
     // counter has at least one byte.
     if text.len() as u64 > limit
-        && !counter.is_foreign()
+        && counter.foreign_source().is_none()
         && !counter.fits(text, u32::try_from(limit).unwrap_or(u32::MAX))?
     {
         return Ok(None);
@@ -228,7 +228,7 @@ pub fn count_batch<T: Text>(
     messages: &[Content<T>],
     counter: &Counter,
 ) -> Result<Option<Vec<u64>>> {
-    if !counter.is_foreign() {
+    if counter.foreign_source().is_none() {
         return Ok(None);
     }
     let texts = messages.iter().flat_map(|message| &message.texts);

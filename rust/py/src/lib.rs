@@ -1,11 +1,17 @@
 //! Python bindings: convert, detach, convert.
 #![deny(unsafe_code)]
 
+mod budget;
+mod content;
+mod counter;
 mod describe;
 mod error;
 mod gil;
 mod node;
+mod prune;
+mod score;
 mod text;
+mod window;
 
 /// The native half of the `satchel` package.
 #[pyo3::pymodule(gil_used = false)]
@@ -14,6 +20,15 @@ mod _core {
 
     #[pymodule_export]
     use crate::describe::{describe_json, describe_message, describe_text, detect_dialect};
+
+    #[pymodule_export]
+    use crate::{
+        budget::allocate_budget,
+        counter::PyCounter,
+        prune::prune_tool_outputs,
+        score::score_messages,
+        window::{sliding_window, token_window},
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
