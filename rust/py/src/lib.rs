@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod budget;
+mod callback;
 mod content;
 mod counter;
 mod describe;
@@ -9,9 +10,12 @@ mod error;
 mod gil;
 mod node;
 mod prune;
+mod render;
 mod score;
 mod text;
+mod utf8;
 mod window;
+mod working_set;
 
 /// The native half of the `satchel` package.
 #[pyo3::pymodule(gil_used = false)]
@@ -19,12 +23,18 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::counter::PyCounter;
+    #[pymodule_export]
     use crate::describe::{describe_json, describe_message, describe_text, detect_dialect};
+    #[pymodule_export]
+    use crate::working_set::PyWorkingSet;
+
+    #[pymodule_export]
+    use super::error::error_codes;
 
     #[pymodule_export]
     use crate::{
         budget::allocate_budget,
-        counter::PyCounter,
         prune::prune_tool_outputs,
         score::score_messages,
         window::{sliding_window, token_window},
@@ -33,6 +43,10 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add(
+            "column_names",
+            crate::working_set::column_names(module.py())?,
+        )?;
         // Benchmarks refuse to trust a debug build; see `satchel.testing.require_release`.
         module.add("debug_build", cfg!(debug_assertions))
     }

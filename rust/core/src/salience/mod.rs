@@ -2,6 +2,7 @@
 
 pub mod features;
 pub mod score;
+pub mod signals;
 
 pub use features::{Features, Signals};
 pub use score::Weights;

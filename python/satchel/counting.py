@@ -1,0 +1,74 @@
+"""Which counter counts for a model: exact where the vocabulary is public, an estimate elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from satchel._core import Counter
+from satchel.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Counter", "TextEncoder", "counter"]
+
+
+@runtime_checkable
+class TextEncoder(Protocol):
+    """What is needed of a tokenizer, such as ``tiktoken.Encoding``, to count with it."""
+
+    @property
+    def name(self) -> str:
+        """Name of the encoding."""
+        ...
+
+    def encode_ordinary(self, text: str, /) -> Sequence[int]:
+        """Token ids of ``text``; text that looks like a special token is ordinary text."""
+        ...
+
+
+def counter(model_or_encoding: str, *, tokenizer: str | TextEncoder | None = None) -> Counter:
+    """The counter of a model or of an encoding.
+
+    Args:
+        model_or_encoding: an encoding or estimator (``"o200k_base"``, ``"o200k_harmony"``,
+            ``"cl100k_base"``, ``"scripts"``, ``"chars3"``, ``"chars4"``), or the name of a model.
+        tokenizer: what counts in its place: the name of an encoding or estimator, or a
+            ``tiktoken.Encoding``, whose own ``encode_ordinary`` is then called.
+
+    Returns:
+        An immutable counter. ``exact`` is False and ``margin`` above 0 where the provider's own
+        tokenizer is not public.
+
+    Raises:
+        InputError: ``unknown_encoding`` if ``tokenizer`` names none, ``unknown_model`` if
+            ``model_or_encoding`` is neither encoding nor known model, ``invalid_value`` for an
+            argument of the wrong type.
+
+    Example:
+        >>> counter("o200k_base").count("What's the weather like in San Francisco?")
+        9
+    """
+    if not isinstance(model_or_encoding, str):
+        message = f"model_or_encoding must be a str, not {type(model_or_encoding).__name__}"
+        raise InputError(message, code="invalid_value")
+    if isinstance(tokenizer, str):
+        return Counter(tokenizer)
+    if tokenizer is not None:
+        if not isinstance(tokenizer, TextEncoder):
+            message = (
+                "tokenizer must be the name of an encoding or a tiktoken.Encoding, "
+                f"not {type(tokenizer).__name__}"
+            )
+            raise InputError(message, code="invalid_value")
+        return Counter(tokenizer)
+    try:
+        return Counter(model_or_encoding)
+    except InputError as error:
+        if error.code != "unknown_encoding":
+            raise
+    # Here, because the registry is a file to parse and most callers name an encoding.
+    from satchel import models  # noqa: PLC0415
+
+    model = models.get(model_or_encoding)
+    return Counter(model.encoding, exact=model.exact, margin=model.margin)

@@ -1,0 +1,189 @@
+//! `satchel.Counter`.
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use satchel_core::tokens::{Counter, Keep};
+
+use crate::callback::{Callback, counter_from_python};
+use crate::error::{PyError, invalid_value};
+use crate::gil::run;
+use crate::utf8::{Text, text_of, with_text, wrong_type};
+
+/// Bytes below which releasing the interpreter costs more than it gives.
+const DETACH_BYTES: usize = 8 * 1024;
+
+/// Counts texts in tokens. Immutable, shared between threads, pickles; compares and hashes by name.
+#[pyclass(name = "Counter", module = "satchel", frozen)]
+#[derive(Debug)]
+pub(crate) struct PyCounter(pub(crate) Counter);
+
+#[pymethods]
+impl PyCounter {
+    #[new]
+    #[pyo3(signature = (encoding, /, *, exact=None, margin=None))]
+    fn new(
+        encoding: &Bound<'_, PyAny>,
+        exact: Option<bool>,
+        margin: Option<f64>,
+    ) -> PyResult<Self> {
+        let counter = if encoding.is_instance_of::<PyString>() {
+            with_text(encoding, "encoding", |name| {
+                Ok(Counter::named(name).map_err(PyError)?)
+            })?
+        } else {
+            counter_from_python(encoding)?
+        };
+        let exact = exact.unwrap_or(counter.exact());
+        let margin = margin.unwrap_or(counter.margin());
+        Ok(Self(counter.with_margin(exact, margin).map_err(PyError)?))
+    }
+
+    #[getter]
+    fn exact(&self) -> bool {
+        self.0.exact()
+    }
+
+    #[getter]
+    fn encoding(&self) -> &str {
+        self.0.name()
+    }
+
+    #[getter]
+    fn margin(&self) -> f64 {
+        self.0.margin()
+    }
+
+    #[pyo3(signature = (text, /))]
+    fn count(&self, text: &Bound<'_, PyAny>) -> PyResult<u32> {
+        self.work(text, Counter::count)
+    }
+
+    #[pyo3(signature = (texts, /))]
+    fn count_many<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let wrong = || invalid_value(&wrong_type("texts", "an iterable of str", texts));
+        if texts.is_instance_of::<PyString>() {
+            return Err(wrong());
+        }
+        let items = texts.try_iter().map_err(|_| wrong())?;
+        let owned = items
+            .map(|item| text_of(&item?, "texts"))
+            .collect::<PyResult<Vec<_>>>()?;
+        let views: Vec<&str> = owned.iter().map(Text::as_str).collect();
+        let counts = if self.0.foreign_source().is_some() {
+            self.0.count_many(&views).map_err(PyError)?
+        } else {
+            run(py, || self.0.count_many_parallel(&views))?
+        };
+        Ok(PyArray1::from_vec(py, counts))
+    }
+
+    #[pyo3(signature = (text, max_tokens))]
+    fn fits(&self, text: &Bound<'_, PyAny>, max_tokens: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let max = limit(max_tokens, "max_tokens")?;
+        self.work(text, |counter, text| counter.fits(text, max))
+    }
+
+    #[pyo3(signature = (text, max_tokens, *, keep=None))]
+    fn truncate(
+        &self,
+        text: &Bound<'_, PyAny>,
+        max_tokens: &Bound<'_, PyAny>,
+        keep: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let max = limit(max_tokens, "max_tokens")?;
+        let keep = keep.map_or(Ok(Keep::Head), read_keep)?;
+        self.work(text, |counter, text| counter.truncate(text, max, keep))
+    }
+
+    fn __repr__(&self) -> String {
+        let (name, margin) = (self.0.name(), self.0.margin());
+        let exact = if self.0.exact() { "True" } else { "False" };
+        format!("Counter('{name}', exact={exact}, margin={margin})")
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else {
+            return Ok(py.NotImplemented());
+        };
+        let other = other.get();
+        let same = self.0.name() == other.0.name()
+            && self.0.exact() == other.0.exact()
+            && self.0.margin().to_bits() == other.0.margin().to_bits()
+            && match (self.callback(), other.callback()) {
+                (None, None) => true,
+                (Some(left), Some(right)) => left.source.bind(py).eq(&right.source)?,
+                _ => false,
+            };
+        Ok(same.into_pyobject(py)?.to_owned().into_any().unbind())
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        PyString::new(py, self.0.name()).hash()
+    }
+
+    fn __getnewargs_ex__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<((Bound<'py, PyAny>,), Bound<'py, PyDict>)> {
+        let made_of = match self.callback() {
+            Some(callback) => callback.source.bind(py).clone(),
+            None => PyString::new(py, self.0.name()).into_any(),
+        };
+        let options = PyDict::new(py);
+        options.set_item("exact", self.0.exact())?;
+        options.set_item("margin", self.0.margin())?;
+        Ok(((made_of,), options))
+    }
+}
+
+impl PyCounter {
+    fn callback(&self) -> Option<&Callback> {
+        let source: &dyn std::any::Any = self.0.foreign_source()?;
+        source.downcast_ref()
+    }
+
+    /// Works on one text, with the interpreter released if it is long.
+    fn work<T: Send>(
+        &self,
+        text: &Bound<'_, PyAny>,
+        work: impl FnOnce(&Counter, &str) -> Result<T, satchel_core::Error> + Send,
+    ) -> PyResult<T> {
+        with_text(text, "text", |view| {
+            if view.len() < DETACH_BYTES || self.0.foreign_source().is_some() {
+                Ok(work(&self.0, view).map_err(PyError)?)
+            } else {
+                run(text.py(), || work(&self.0, view))
+            }
+        })
+    }
+}
+
+/// A number of tokens: an int from 0; more than any text can have is no limit.
+pub(crate) fn limit(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u32> {
+    if let Ok(limit) = value.extract::<u32>() {
+        return Ok(limit);
+    }
+    match value.lt(0) {
+        Ok(false) if value.is_instance_of::<pyo3::types::PyInt>() => Ok(u32::MAX),
+        Ok(true) => Err(invalid_value(&format!(
+            "{name} is {value}, must be at least 0"
+        ))),
+        _ => Err(invalid_value(&wrong_type(name, "an int", value))),
+    }
+}
+
+fn read_keep(value: &Bound<'_, PyAny>) -> PyResult<Keep> {
+    let wrong = || invalid_value("keep must be 'head', 'tail' or 'both'");
+    let name = value.cast::<PyString>().map_err(|_| wrong())?;
+    match &*name.to_cow().map_err(|_| wrong())? {
+        "head" => Ok(Keep::Head),
+        "tail" => Ok(Keep::Tail),
+        "both" => Ok(Keep::Both),
+        _ => Err(wrong()),
+    }
+}
