@@ -93,8 +93,8 @@ def test_scores_are_within_bounds_and_inputs_untouched(
 
 def test_the_default_counter_is_o200k() -> None:
     # Nine and ten tokens: only the first is short.
-    nine = message("user", "What's the weather like in San Francisco?")
-    ten = message("user", "What's the weather like in San Francisco? ok")
+    nine = message("user", "one two three four five six seven eight nine")
+    ten = message("user", "one two three four five six seven eight nine ten")
     scores = score_messages([nine, ten], weights="keywords")
     np.testing.assert_allclose(scores, [0.16 - 0.15, 0.15 + 0.16], atol=1e-6)
 

@@ -17,6 +17,17 @@ from satchel.windows import token_window
 Message = dict[str, Any]
 
 
+UNREADABLE: list[object] = [
+    None,
+    12345,
+    [],
+    {"role": "narrator", "content": "가나다"},
+    {"content": [1, None, {"a": True}]},
+    {"role": "user", "content": 17},
+    {"role": "user", "content": [{"type": "text"}]},
+]
+
+
 def message(role: str, content: object) -> Message:
     return {"role": role, "content": content}
 
@@ -230,28 +241,21 @@ def test_a_message_that_cannot_be_read_counts_as_its_json() -> None:
 
     cyclic: dict[str, object] = {"content": 5}
     cyclic["self"] = cyclic
-    rows: list[tuple[object, int]] = [
-        ({"role": "narrator", "content": "가나다"}, 0),
-        ({"content": [1, None, {"a": True}]}, 0),
-        ({"role": "user", "content": 17}, 0),
-        ({"role": "user", "content": [{"type": "text"}]}, 0),
-        (None, 4),
-        (12345, 5),
-        ("some text", 9),
-        ([], 2),
-        (Odd(), 30),
-        (Broken(), 0),
-        (cyclic, len(str(cyclic))),
-    ]
-    for odd, length in rows:
-        size = length or len(json.dumps(odd, ensure_ascii=False, separators=(",", ":")))
-        if isinstance(odd, Broken):
-            size = 0
+    odd: object
+    for odd, text in [
+        *[(value, None) for value in UNREADABLE],
+        ("some text", "some text"),
+        (Odd(), "x" * 30),
+        (Broken(), ""),
+        (cyclic, str(cyclic)),
+    ]:
+        if text is None:
+            text = json.dumps(odd, ensure_ascii=False, separators=(",", ":"))
         history = [message("user", "x"), odd]
-        assert token_window(history, size, counter=len) == [odd]
-        assert token_window(history, size + 1, counter=len) == history
-        if size:
-            assert token_window(history, size - 1, counter=len) == []
+        assert token_window(history, len(text), counter=len) == [odd]
+        assert token_window(history, len(text) + 1, counter=len) == history
+        if text:
+            assert token_window(history, len(text) - 1, counter=len) == []
 
 
 def test_lone_surrogates_are_counted() -> None:
