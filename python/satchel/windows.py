@@ -286,14 +286,15 @@ def prune_tool_outputs(
     """
     listed = _listed(messages)
     limit, last = _whole("max_chars", max_chars), _whole("keep_last", keep_last)
-    names: list[Any] = [] if isinstance(strip, str | bytes) else list(strip)
-    if isinstance(strip, str | bytes) or not all(isinstance(name, str) for name in names):
-        raise _invalid("strip is a sequence of key names, each a string")
+    names = _names("strip", strip)
     return _core.prune_tool_outputs(listed, max_chars=limit, keep_last=last, strip=names)
 
 
-def _counter(model: str | None, counter: CounterLike | None) -> object:
-    """The native counter for the options, None standing for the default."""
+def _counter(model: str | None, counter: CounterLike | None) -> _core.Counter:
+    """The native counter that the options name."""
+    if counter is not None:
+        return counter if isinstance(counter, _core.Counter) else _core.Counter(counter)
+    return _core.Counter(_DEFAULT_ENCODING)
 
 
 def _listed(messages: Iterable[_MessageT]) -> list[_MessageT]:
@@ -336,6 +337,15 @@ def _numbers(name: str, values: Mapping[str, float]) -> list[tuple[str, float]]:
             raise _invalid(f"{name} has {value!r} for {key!r}, which is no number")
         pairs.append((key, number))
     return pairs
+
+
+def _names(name: str, values: Iterable[str]) -> list[str]:
+    """Strings; one string alone is a mistake, not its characters."""
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes):
+        names = list(values)
+        if all(isinstance(value, str) for value in names):
+            return names
+    raise _invalid(f"{name} is a sequence of strings, got {type(values).__name__}")
 
 
 def _name(name: str, value: str | None) -> str | None:

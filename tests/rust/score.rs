@@ -81,26 +81,27 @@ fn signals_depend_on_who_speaks() {
     let rows =
         ["user", "assistant", "tool", "system"].map(|role| json!({"role": role, "content": text}));
     let found = features(&rows, None).signals;
-    let both = Signals(Signals::DECISION.0 | Signals::CONSTRAINT.0);
+    let both = Signals::DECISION.union(Signals::CONSTRAINT);
     assert_eq!(found, [both, Signals::DECISION, Signals::ERROR, both]);
 }
 
 #[test]
 fn korean_signals() {
     let rows = [
-        json!({"role": "user", "content": "예산은 절대 넘기면 안 됩니다. 그렇게 하기로 했어요."}),
+        json!({"role": "user", "content": "예산은 절대 넘기면 안 됩니다. 그렇게 합의했어요."}),
         json!({"role": "tool", "content": "처리 중 오류가 발생했습니다"}),
         json!({"role": "user", "content": "네 좋아요"}),
     ];
-    let found = features(&rows, None).signals;
-    let both = Signals(Signals::DECISION.0 | Signals::CONSTRAINT.0);
-    assert_eq!(found, [both, Signals::ERROR, Signals::BRIEF]);
+    let found = features(&rows, None);
+    let both = Signals::DECISION.union(Signals::CONSTRAINT);
+    assert_eq!(found.signals, [both, Signals::ERROR, Signals::default()]);
+    assert_eq!(found.brief, [false, false, true]);
 }
 
 #[test]
 fn an_exception_is_a_failure() {
     let rows = [json!({"role": "tool", "content": "KeyError: 'total'"})];
-    assert!(features(&rows, None).signals[0].has(Signals::ERROR));
+    assert!(features(&rows, None).signals[0].contains(Signals::ERROR));
 }
 
 #[test]

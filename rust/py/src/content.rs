@@ -4,11 +4,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use satchel_core::content::{self, Content};
 use satchel_core::dialect::Dialect;
-use satchel_core::error::{Error, ErrorKind};
 use satchel_core::message::Role;
 use satchel_core::node::Node;
 
-use crate::error::PyError;
+use crate::error::{PyError, invalid_value};
 use crate::node::PyNode;
 use crate::pytext::PyText;
 
@@ -25,7 +24,10 @@ impl<'py> Messages<'py> {
         let dialect = dialect.map(Dialect::from_name).transpose();
         let dialect = dialect.map_err(PyError)?;
         if u32::try_from(list.len()).is_err() {
-            return Err(invalid(&format!("{} messages, limit 2^32", list.len())));
+            return Err(invalid_value(&format!(
+                "{} messages, limit 2^32",
+                list.len()
+            )));
         }
         Ok(Self {
             items: list.iter().collect(),
@@ -94,10 +96,4 @@ fn any_text(item: &Bound<'_, PyAny>, node: &PyNode<'_>) -> PyText {
         // What has no text of any kind counts as nothing.
         Err(_) => item.str().unwrap_or_else(|_| PyString::new(py, "")),
     })
-}
-
-/// An `InputError` with code `invalid_value`.
-#[cold]
-pub(crate) fn invalid(message: &str) -> PyErr {
-    PyError(Error::new(ErrorKind::InvalidValue, message)).into()
 }

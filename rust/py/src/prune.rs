@@ -18,12 +18,12 @@ pub(crate) fn prune_tool_outputs<'py>(
     keep_last: usize,
     strip: Vec<String>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let pruner = Pruner { max_chars, strip };
+    let rules = Rules { max_chars, strip };
     let length = messages.len();
     let pruned = PyList::empty(messages.py());
     for (index, message) in messages.iter().enumerate() {
         let edited = if is_old(index, length, keep_last) {
-            pruner.message(&message)?
+            rules.message(&message)?
         } else {
             None
         };
@@ -35,12 +35,12 @@ pub(crate) fn prune_tool_outputs<'py>(
     Ok(pruned)
 }
 
-struct Pruner {
+struct Rules {
     max_chars: usize,
     strip: Vec<String>,
 }
 
-impl Pruner {
+impl Rules {
     /// A shallow copy of the message with its outputs cut; `None` if nothing changes.
     fn message<'py>(&self, message: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let py = message.py();
@@ -88,10 +88,14 @@ impl Pruner {
     /// The content of one result, cut: a string, or a list whose text blocks are taken as one.
     fn content<'py>(&self, content: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if let Ok(text) = content.cast::<PyString>() {
-            let stripped = self.stripped(text)?;
+            let stripped = self.stripped(text);
             let text = stripped.as_ref().unwrap_or(text);
             let length = text.code_point_len()?;
-            let shorter = match cut(&[length], find_note(text, length, self.max_chars)?, self.max_chars) {
+            let shorter = match cut(
+                &[length],
+                find_note(text, length, self.max_chars)?,
+                self.max_chars,
+            ) {
                 Some((cuts, note)) => match cuts.first() {
                     Some(Cut::Shorten(chars)) => Some(shorten(text, *chars, note)?),
                     _ => None,
@@ -121,7 +125,7 @@ impl Pruner {
             let Some(text) = block_text(block)? else {
                 continue;
             };
-            let stripped = self.stripped(&text)?;
+            let stripped = self.stripped(&text);
             let is_stripped = stripped.is_some();
             is_edited |= is_stripped;
             let text = stripped.unwrap_or(text);
@@ -166,15 +170,13 @@ impl Pruner {
 
     /// The text without the keys to strip, if it is JSON and holds one. A text with lone
     /// surrogates is no JSON text.
-    fn stripped<'py>(&self, text: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyString>>> {
+    fn stripped<'py>(&self, text: &Bound<'py, PyString>) -> Option<Bound<'py, PyString>> {
         if self.strip.is_empty() {
-            return Ok(None);
+            return None;
         }
-        let Ok(bytes) = text.encode_utf8() else {
-            return Ok(None);
-        };
-        let json = std::str::from_utf8(bytes.as_bytes())?;
-        Ok(strip_keys(json, &self.strip).map(|json| PyString::new(text.py(), &json)))
+        let bytes = text.encode_utf8().ok()?;
+        let json = std::str::from_utf8(bytes.as_bytes()).ok()?;
+        strip_keys(json, &self.strip).map(|json| PyString::new(text.py(), &json))
     }
 }
 
@@ -225,7 +227,11 @@ fn block_text<'py>(block: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PySt
 }
 
 /// The note at the end of a text of `length` characters; not looked for in a short one.
-fn find_note(text: &Bound<'_, PyString>, length: usize, max_chars: usize) -> PyResult<Option<Note>> {
+fn find_note(
+    text: &Bound<'_, PyString>,
+    length: usize,
+    max_chars: usize,
+) -> PyResult<Option<Note>> {
     if length <= max_chars {
         return Ok(None);
     }
@@ -241,10 +247,17 @@ fn shorten<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let note = PyString::new(text.py(), &note.text());
     let head = slice(text, 0, chars)?;
-    Ok(head.cast::<PySequence>()?.concat(note.cast::<PySequence>()?)?.into_any())
+    Ok(head
+        .cast::<PySequence>()?
+        .concat(note.cast::<PySequence>()?)?
+        .into_any())
 }
 
-fn slice<'py>(text: &Bound<'py, PyString>, from: usize, to: usize) -> PyResult<Bound<'py, PyString>> {
+fn slice<'py>(
+    text: &Bound<'py, PyString>,
+    from: usize,
+    to: usize,
+) -> PyResult<Bound<'py, PyString>> {
     let slice = text.cast::<PySequence>()?.get_slice(from, to)?;
     Ok(slice.into_any().cast_into()?)
 }

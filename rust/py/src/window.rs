@@ -59,7 +59,9 @@ pub(crate) fn token_window<'py>(
     let left = run(py, move || {
         let costs = content::count_each(&pinned, counter, max_tokens)?;
         // `None` as soon as one of them, or all together, are above the limit.
-        let sum = costs.into_iter().try_fold(0, |sum: u64, cost| sum.checked_add(cost?));
+        let sum = costs
+            .into_iter()
+            .try_fold(0, |sum: u64, cost| sum.checked_add(cost?));
         Ok(sum.and_then(|sum| max_tokens.checked_sub(sum)))
     })?;
     if let Some(left) = left {
@@ -97,9 +99,9 @@ fn offer_all(
     contents: &[Content<PyText>],
     counter: &Counter,
 ) -> Result<(Fill, bool)> {
-    let counted = content::count_batch(contents, counter)?;
+    let batch = content::count_batch(contents, counter)?;
     for (at, (index, content)) in indices.iter().zip(contents).enumerate().rev() {
-        let cost = match &counted {
+        let cost = match &batch {
             Some(counts) => counts.get(at).copied(),
             None => content::count_within(&content.texts, counter, fill.left())?,
         };

@@ -13,37 +13,13 @@ use crate::node::{Text, Value};
 use crate::tokens::Counter;
 use crate::window::Link;
 
+use super::signals::{Signals, signals_in};
+
 /// Below this many tokens a message is short: the founding rule's own limit.
 pub const SHORT_BELOW: u32 = 10;
 
 /// Above this many tokens a message is long; counting stops there.
 pub const LONG_ABOVE: u32 = 100;
-
-/// What was found in the text of a message, as a set of bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Signals(pub u8);
-
-impl Signals {
-    /// A decision or an agreement.
-    pub const DECISION: Self = Self(1);
-    /// Something that must, must not or is important.
-    pub const CONSTRAINT: Self = Self(1 << 1);
-    /// Code.
-    pub const CODE: Self = Self(1 << 2);
-    /// A tool that reports a failure.
-    pub const ERROR: Self = Self(1 << 3);
-    /// A few words that carry nothing: no call, no identifier, no other signal.
-    pub const BRIEF: Self = Self(1 << 4);
-
-    /// Whether all bits of `other` are set.
-    pub fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    fn add(&mut self, other: Self) {
-        self.0 |= other.0;
-    }
-}
 
 /// Columns that a score is made of; all of the length of the history.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +30,8 @@ pub struct Features {
     pub tokens: Vec<u32>,
     /// What the text says.
     pub signals: Vec<Signals>,
+    /// A few words that carry nothing: no call, no identifier, no signal.
+    pub brief: Vec<bool>,
     /// 0..1: how many of the message's identifiers come up again later, `n / (n + 2)`.
     pub references: Vec<f32>,
     /// 0..1: the share of the query's terms in the text, rare terms weighing more.
@@ -62,7 +40,7 @@ pub struct Features {
 
 impl Features {
     /// The columns of the weight set `"keywords"`: roles, tokens and the six Korean and code
-    /// signs of that formula. `references` and `query` are 0.
+    /// signs of that formula. `references` and `query` are 0, `brief` is false.
     ///
     /// # Errors
     /// `counter_failed`, only from a foreign counter.
@@ -70,13 +48,14 @@ impl Features {
         let signals = messages.iter().map(|message| {
             let mut found = Signals::default();
             for text in &message.texts {
-                text.with(|text| found.add(keyword_signals(text)));
+                found = found.union(text.with(keyword_signals));
             }
             found
         });
         Ok(Self {
             roles: messages.iter().map(|message| message.role).collect(),
             signals: signals.collect(),
+            brief: vec![false; messages.len()],
             tokens: count(messages, counter)?,
             references: vec![0.0; messages.len()],
             query: vec![0.0; messages.len()],
@@ -93,15 +72,22 @@ impl Features {
         counter: &Counter,
     ) -> Result<Self> {
         let tokens = count(messages, counter)?;
-        let mut signals = vec![Signals::default(); messages.len()];
-        let mut references = vec![0.0; messages.len()];
+        let mut features = Self {
+            roles: messages.iter().map(|message| message.role).collect(),
+            query: overlap(messages, query),
+            ..Self::default()
+        };
         let mut later = IndexSet::<u64>::new();
         let mut own = Vec::new();
-        for (index, message) in messages.iter().enumerate().rev() {
+        // From the end, so that what comes later is known; the columns are turned round below.
+        for (message, tokens) in messages.iter().zip(&tokens).rev() {
             own.clear();
             let mut found = Signals::default();
             for text in &message.texts {
-                text.with(|text| found.add(scan(text, message.role, &mut own)));
+                text.with(|text| {
+                    found = found.union(signals_in(text));
+                    scan(text, &mut own);
+                });
             }
             for call in &message.calls {
                 scan_value(call, &mut own);
@@ -109,30 +95,22 @@ impl Features {
             own.sort_unstable();
             own.dedup();
             let again = own.iter().filter(|name| later.contains(*name)).count() as f32;
-            let is_brief = tokens
-                .get(index)
-                .is_some_and(|tokens| *tokens < SHORT_BELOW)
-                && message.link == Link::Plain
-                && own.is_empty()
-                && found == Signals::default();
-            if is_brief {
-                found.add(Signals::BRIEF);
-            }
-            if let (Some(signals), Some(reference)) =
-                (signals.get_mut(index), references.get_mut(index))
-            {
-                *signals = found;
-                *reference = again / (again + 2.0);
-            }
+            let found = heard(found, message.role);
+            features.signals.push(found);
+            features.references.push(again / (again + 2.0));
+            features.brief.push(
+                *tokens < SHORT_BELOW
+                    && message.link == Link::Plain
+                    && own.is_empty()
+                    && found == Signals::default(),
+            );
             later.extend(own.iter().copied());
         }
-        Ok(Self {
-            roles: messages.iter().map(|message| message.role).collect(),
-            tokens,
-            signals,
-            references,
-            query: overlap(messages, query),
-        })
+        features.signals.reverse();
+        features.references.reverse();
+        features.brief.reverse();
+        features.tokens = tokens;
+        Ok(features)
     }
 }
 
@@ -152,137 +130,47 @@ fn keyword_signals(text: &str) -> Signals {
     let bytes = text.as_bytes();
     let has = |word: &str| memmem::find(bytes, word.as_bytes()).is_some();
     if has("```") {
-        found.add(Signals::CODE);
+        found = found.union(Signals::CODE);
     }
     if !text.is_ascii() {
         if has("결정") || has("확정") {
-            found.add(Signals::DECISION);
+            found = found.union(Signals::DECISION);
         }
         if has("중요") || has("반드시") {
-            found.add(Signals::CONSTRAINT);
+            found = found.union(Signals::CONSTRAINT);
         }
         if has("코드") {
-            found.add(Signals::CODE);
+            found = found.union(Signals::CODE);
         }
     }
     found
 }
 
-const DECISIONS: [&str; 12] = [
-    "agreed",
-    "approve",
-    "approved",
-    "chose",
-    "chosen",
-    "confirm",
-    "confirmed",
-    "decide",
-    "decided",
-    "decision",
-    "finalized",
-    "settled",
-];
-const CONSTRAINTS: [&str; 14] = [
-    "always",
-    "cannot",
-    "critical",
-    "crucial",
-    "essential",
-    "forbidden",
-    "important",
-    "mandatory",
-    "must",
-    "never",
-    "only",
-    "remember",
-    "required",
-    "unless",
-];
-const ERRORS: [&str; 10] = [
-    "denied",
-    "error",
-    "errors",
-    "exception",
-    "failed",
-    "failure",
-    "fatal",
-    "panic",
-    "timeout",
-    "traceback",
-];
-const KOREAN_DECISIONS: [&str; 5] = ["결정", "확정", "합의", "승인", "하기로"];
-const KOREAN_CONSTRAINTS: [&str; 7] = ["중요", "반드시", "절대", "필수", "금지", "꼭 ", "기억해"];
-const KOREAN_ERRORS: [&str; 3] = ["오류", "에러", "실패"];
-
-/// Scans one text for signal words and identifiers; pushes the identifiers' hashes.
-///
-/// Constraints count where a person or the application speaks, decisions where the model does too,
-/// failures where a tool answers: a log that says "must" sets no rule.
-fn scan(text: &str, role: Option<Role>, identifiers: &mut Vec<u64>) -> Signals {
-    let mut found = Signals::default();
-    let is_tool = role == Some(Role::Tool);
-    let rules = !is_tool && role != Some(Role::Assistant);
-    let mut judge = |word: &str| {
-        if is_tool {
-            if is_in(&ERRORS, word) {
-                found.add(Signals::ERROR);
-            }
-        } else if is_in(&DECISIONS, word) {
-            found.add(Signals::DECISION);
-        } else if rules && is_in(&CONSTRAINTS, word) {
-            found.add(Signals::CONSTRAINT);
-        }
+/// The signals that count in the mouth of `role`: constraints where a person or the application
+/// speaks, decisions where the model does too, failures where a tool answers. A log that says
+/// "must" sets no rule.
+fn heard(found: Signals, role: Option<Role>) -> Signals {
+    let counted: &[Signals] = match role {
+        Some(Role::Tool) => &[Signals::ERROR, Signals::CODE],
+        Some(Role::Assistant) => &[Signals::DECISION, Signals::CODE],
+        _ => &[Signals::DECISION, Signals::CONSTRAINT, Signals::CODE],
     };
+    let held = counted.iter().filter(|signal| found.contains(**signal));
+    held.fold(Signals::default(), |all, signal| all.union(*signal))
+}
+
+/// Pushes the hashes of the identifiers in a text.
+fn scan(text: &str, identifiers: &mut Vec<u64>) {
     runs(text, |run| {
         if is_identifier(run) {
             identifiers.push(hash(run.as_bytes()));
-            // An exception's name is an identifier and a failure at once.
-            if is_tool && (run.ends_with("Error") || run.ends_with("Exception")) {
-                judge("error");
-            }
-        } else if run.len() <= 12 {
-            let mut lower = [0; 12];
-            let lower = &mut lower[..run.len()];
-            lower.copy_from_slice(run.as_bytes());
-            lower.make_ascii_lowercase();
-            if let Ok(word) = std::str::from_utf8(lower) {
-                judge(word);
-            }
         }
     });
-    let bytes = text.as_bytes();
-    let has = |word: &&str| memmem::find(bytes, word.as_bytes()).is_some();
-    if has(&"```") {
-        found.add(Signals::CODE);
-    }
-    if !text.is_ascii() {
-        if is_tool {
-            if KOREAN_ERRORS.iter().any(has) {
-                found.add(Signals::ERROR);
-            }
-        } else if KOREAN_DECISIONS.iter().any(has) {
-            found.add(Signals::DECISION);
-        }
-        if rules && KOREAN_CONSTRAINTS.iter().any(has) {
-            found.add(Signals::CONSTRAINT);
-        }
-    }
-    found
-}
-
-fn is_in(words: &[&str], word: &str) -> bool {
-    words.binary_search(&word).is_ok()
 }
 
 fn scan_value<T: Text>(value: &Value<T>, identifiers: &mut Vec<u64>) {
     match value {
-        Value::Text(text) => text.with(|text| {
-            runs(text, |run| {
-                if is_identifier(run) {
-                    identifiers.push(hash(run.as_bytes()));
-                }
-            });
-        }),
+        Value::Text(text) => text.with(|text| scan(text, identifiers)),
         Value::Number(number) if is_identifier(number) => identifiers.push(hash(number.as_bytes())),
         Value::List(items) => items.iter().for_each(|item| scan_value(item, identifiers)),
         Value::Map(fields) => fields

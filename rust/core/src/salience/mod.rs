@@ -4,5 +4,6 @@ pub mod features;
 pub mod score;
 pub mod signals;
 
-pub use features::{Features, Signals};
+pub use features::Features;
 pub use score::Weights;
+pub use signals::Signals;

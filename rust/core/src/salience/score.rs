@@ -3,7 +3,8 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::Role;
 
-use super::features::{Features, LONG_ABOVE, SHORT_BELOW, Signals};
+use super::features::{Features, LONG_ABOVE, SHORT_BELOW};
+use super::signals::Signals;
 
 /// Weights of the default score; each feature is 0..1, so a weight is the most it can add.
 ///
@@ -100,15 +101,16 @@ pub fn weighted(features: &Features, weights: &Weights) -> Vec<f32> {
     let rows = features.roles.iter().zip(&features.signals);
     let shares = features.references.iter().zip(&features.query);
     rows.zip(shares)
+        .zip(&features.brief)
         .enumerate()
-        .map(|(index, ((role, signals), (references, query)))| {
+        .map(|(index, (((role, signals), (references, query)), brief))| {
             let role = match role {
                 Some(Role::System | Role::Developer) => 1.0,
                 Some(Role::User) => 0.8,
                 Some(Role::Assistant) | None => 0.5,
                 Some(Role::Tool) => 0.3,
             };
-            let bit = |signal| f64::from(u8::from(signals.has(signal)));
+            let bit = |signal| f64::from(signals.contains(signal));
             let score = weights.recency * (index as f64 + 1.0) / length
                 + weights.role * role
                 + weights.references * f64::from(*references)
@@ -117,7 +119,7 @@ pub fn weighted(features: &Features, weights: &Weights) -> Vec<f32> {
                 + weights.error * bit(Signals::ERROR)
                 + weights.code * bit(Signals::CODE)
                 + weights.query * f64::from(*query)
-                + weights.brief * bit(Signals::BRIEF);
+                + weights.brief * f64::from(*brief);
             score.clamp(0.0, 1.0) as f32
         })
         .collect()
@@ -141,13 +143,13 @@ pub fn keywords(features: &Features) -> Vec<f32> {
                 _ => 0.5,
             };
             let mut score = 0.3 * (index as f64 / length) + 0.2 * role;
-            if signals.has(Signals::DECISION) {
+            if signals.contains(Signals::DECISION) {
                 score += 0.15;
             }
-            if signals.has(Signals::CONSTRAINT) {
+            if signals.contains(Signals::CONSTRAINT) {
                 score += 0.10;
             }
-            if signals.has(Signals::CODE) {
+            if signals.contains(Signals::CODE) {
                 score += 0.10;
             }
             if *tokens < SHORT_BELOW {
