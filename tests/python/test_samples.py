@@ -17,12 +17,11 @@ import zlib
 from collections import Counter
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
-from hypothesis import HealthCheck, find, given, settings
+from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
-
 from satchel import testing
 
 if TYPE_CHECKING:
@@ -56,7 +55,8 @@ def violations(messages: list[Message], dialect: str, *, repeats: bool = False) 
 
 def calls(message: Message) -> Iterator[tuple[Any, str, Any]]:
     """Id, name and arguments of each call of a message."""
-    for call in message.get("tool_calls") or []:
+    tool_calls: list[Message] = message.get("tool_calls") or []
+    for call in tool_calls:
         yield call["id"], call["function"]["name"], call["function"]["arguments"]
     for block in blocks(message):
         if block["type"] == "tool_use":
@@ -66,7 +66,7 @@ def calls(message: Message) -> Iterator[tuple[Any, str, Any]]:
 def blocks(message: Message) -> list[Message]:
     """The content of a message as a list of parts; a string is none."""
     content = message.get("content")
-    return content if isinstance(content, list) else []
+    return cast("list[Message]", content) if isinstance(content, list) else []
 
 
 def results(messages: list[Message]) -> list[str]:
@@ -75,12 +75,14 @@ def results(messages: list[Message]) -> list[str]:
     for message in messages:
         if message["role"] == "tool":
             content = message["content"]
-            texts.append(content if isinstance(content, str) else "".join(p["text"] for p in content))
+            texts.append(
+                content if isinstance(content, str) else "".join(p["text"] for p in content)
+            )
         texts += [b["content"] for b in blocks(message) if b["type"] == "tool_result"]
     return texts
 
 
-def _openai(messages: list[Message]) -> list[str]:
+def _openai(messages: list[Message]) -> list[str]:  # noqa: C901 - a rule per branch
     found: list[str] = []
     open_ids: list[str] = []
     talk = [m for m in messages if m["role"] not in ("system", "developer")]
@@ -110,7 +112,7 @@ def _openai(messages: list[Message]) -> list[str]:
     return found
 
 
-def _anthropic(messages: list[Message]) -> list[str]:
+def _anthropic(messages: list[Message]) -> list[str]:  # noqa: C901 - a rule per branch
     found: list[str] = []
     if messages and messages[0]["role"] != "user":
         found.append("does not begin with the user")
@@ -179,7 +181,9 @@ def test_samples_cover_what_they_are_for() -> None:
     assert sum(count > 1 for count in runs.values()) >= 3
     assert sum((DATA / name).stat().st_size for name in FILES) <= 3_000_000
     assert len(load("ops.openai.json")[1]) > 300
-    large = [text for text in results(load("coding.openai.json")[1]) if 5_000 <= len(text) <= 40_000]
+    large = [
+        text for text in results(load("coding.openai.json")[1]) if 5_000 <= len(text) <= 40_000
+    ]
     assert len({*large}) >= 5
     assert not load("chat.openai.json")[2]["tools"]
     korean = json.dumps(load("korean.openai.json")[1], ensure_ascii=False)
@@ -194,7 +198,11 @@ def test_samples_cover_what_they_are_for() -> None:
 def test_the_long_run_states_its_instructions_early() -> None:
     messages = load("ops.openai.json")[1]
     early = json.dumps(messages[:2])
-    for rule in ("Never restart mx-07 without asking", "never run `relayctl purge`", "times in UTC"):
+    for rule in (
+        "Never restart mx-07 without asking",
+        "never run `relayctl purge`",
+        "times in UTC",
+    ):
         assert rule in early
     plans = [m["content"] for m in messages if m["role"] == "tool" and "# TW-2291" in m["content"]]
     assert len({*plans}) >= 4
@@ -214,7 +222,9 @@ def test_odd_shapes_are_there() -> None:
     ids = Counter(call_id for message in messages for call_id, _, _ in calls(message))
     assert ids["call_0"] > 3
     assert any(m["role"] == "tool" and m["content"] == "" for m in messages)
-    images = [b["image_url"]["url"] for m in messages for b in blocks(m) if b["type"] == "image_url"]
+    images = [
+        b["image_url"]["url"] for m in messages for b in blocks(m) if b["type"] == "image_url"
+    ]
     assert len(images) == 2
     for url in images:
         data = base64.b64decode(url.removeprefix("data:image/png;base64,"), validate=True)
@@ -237,7 +247,7 @@ def test_readme_lists_every_sample_with_its_size() -> None:
 
 
 def test_samples_are_what_the_script_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(DATA))
+    monkeypatch.setattr(sys, "path", [str(DATA), *sys.path])
     spec = importlib.util.spec_from_file_location("make_samples", DATA / "make_samples.py")
     assert spec is not None
     assert spec.loader is not None
@@ -352,7 +362,7 @@ def test_generators_refuse_bad_arguments(arguments: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_undamaged_histories_are_valid(dialect: Literal["openai", "anthropic"]) -> None:
-    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(testing.histories(dialect))
     def check(messages: list[Message]) -> None:
         assert violations(messages, dialect) == []
@@ -362,12 +372,12 @@ def test_undamaged_histories_are_valid(dialect: Literal["openai", "anthropic"]) 
 
 
 DAMAGES = {
-    "orphan": lambda text: '"content": "late"' in text,
-    "repeated id": lambda text: text.count('"id": "call_0"') > 1,
-    "empty content": lambda text: '"content": ""' in text or '"content": []' in text,
-    "unknown block": lambda text: '"hologram"' in text,
-    "wrong type": lambda text: '"content": 7' in text or '"role": 3' in text,
-    "lone surrogate": lambda text: re.search(r"half \\ud8[0-9a-f]{2}", text) is not None,
+    "orphan": r'"content": "late"',
+    "repeated id": r'"id": "call_0".*"id": "call_0"',
+    "empty content": r'"content": (null|\[\]|""|" )',
+    "unknown block": r'"hologram"',
+    "wrong type": r'"content": 7|"role": 3',
+    "lone surrogate": r"half \\ud8[0-9a-f]{2}",
 }
 
 
@@ -376,8 +386,10 @@ DAMAGES = {
 def test_damage_reaches_every_kind(damage: str, dialect: Literal["openai", "anthropic"]) -> None:
     broken = find(
         testing.histories(dialect, damage=True),
-        lambda messages: DAMAGES[damage](json.dumps(messages)),
-        settings=settings(max_examples=20_000, database=None, derandomize=True),
+        lambda messages: re.search(DAMAGES[damage], json.dumps(messages)) is not None,
+        settings=settings(
+            max_examples=20_000, database=None, derandomize=True, phases=[Phase.generate]
+        ),
     )
     assert all(isinstance(message, dict) for message in broken)
 
@@ -404,7 +416,8 @@ def test_require_release_warns_about_a_debug_build(
 def test_testing_imports_nothing_heavy() -> None:
     code = (
         "import sys, satchel.testing as t; t.generate_chat(3);"
-        "print([m for m in ('hypothesis', 'numpy', 'pydantic', 'satchel._core') if m in sys.modules])"
+        "heavy = ('hypothesis', 'numpy', 'pydantic', 'satchel._core');"
+        "print([name for name in heavy if name in sys.modules])"
     )
     root = str(Path(testing.__file__).parents[1])
     done = subprocess.run(  # noqa: S603 - our own interpreter and code

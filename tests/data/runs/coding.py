@@ -3,6 +3,8 @@
 The files live in a small world that the agent edits, so a file read again shows its edits.
 """
 
+# ruff: noqa: E501, ISC004 - the words of the conversation, kept in one piece
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -68,7 +70,21 @@ TOOLS: list[tuple[str, str, dict[str, Any]]] = [
 
 HERE = Path(__file__).parent / "quillbank"
 SOURCE = "src/quillbank/"
-SYLLABLES = ("Al", "Bor", "Cas", "Dun", "Els", "Fjor", "Gral", "Hav", "Ing", "Jol", "Kor", "Lin", "Mar")
+SYLLABLES = (
+    "Al",
+    "Bor",
+    "Cas",
+    "Dun",
+    "Els",
+    "Fjor",
+    "Gral",
+    "Hav",
+    "Ing",
+    "Jol",
+    "Kor",
+    "Lin",
+    "Mar",
+)
 ENDS = ("den", "mark", "tal", "vik", "stedt", "minster", "ova", "holm", "rath", "ella", "berg")
 SORTS = ("Sparbank", "Genossenschaft", "Banca", "Credit", "Kontor", "Savings", "Caisse")
 
@@ -111,7 +127,10 @@ def formats(rng: Random) -> str:
             out.append(f'encoding = "{rng.choice(("cp1252", "iso8859-15", "utf-16"))}"')
         if rng.random() < 0.5:
             out.append(f'balance = "{rng.choice(("Saldo", "Balance", "Solde"))}"')
-        out += [f'seen = "{rng.randrange(2, 480)} exports, last {rng.randrange(1, 13):02}/2026"', ""]
+        out += [
+            f'seen = "{rng.randrange(2, 480)} exports, last {rng.randrange(1, 13):02}/2026"',
+            "",
+        ]
     return "\n".join(out)
 
 
@@ -120,12 +139,24 @@ def test_names(rng: Random, table: str) -> list[str]:
     banks = [line.split('"')[1] for line in table.splitlines() if line.startswith("[bank.")]
     names: list[str] = []
     for stem, cases in (
-        ("test_money.py::test_parse", ("plain", "thousands", "trailing_minus", "lead_currency", "nbsp")),
+        (
+            "test_money.py::test_parse",
+            ("plain", "thousands", "trailing_minus", "lead_currency", "nbsp"),
+        ),
         ("test_money.py::test_split", ("even", "rest", "negative", "one", "zero_parts")),
-        ("test_ledger.py::test_post", ("balanced", "one_leg", "locked", "closed_account", "currency")),
+        (
+            "test_ledger.py::test_post",
+            ("balanced", "one_leg", "locked", "closed_account", "currency"),
+        ),
         ("test_ledger.py::test_reverse", ("once", "twice", "unknown_id")),
-        ("test_reconcile.py::test_by_amount", ("same_day", "five_days", "six_days", "two_candidates")),
-        ("test_reconcile.py::test_by_sum", ("pair", "triple", "four", "five_is_too_many", "big_month")),
+        (
+            "test_reconcile.py::test_by_amount",
+            ("same_day", "five_days", "six_days", "two_candidates"),
+        ),
+        (
+            "test_reconcile.py::test_by_sum",
+            ("pair", "triple", "four", "five_is_too_many", "big_month"),
+        ),
     ):
         names += [f"tests/{stem}[{case}]" for case in cases]
     for bank in banks:
@@ -199,7 +230,17 @@ def profile(rng: Random) -> str:
         (310, 2.117, 44.803, "src/quillbank/reconcile.py:120(_group)"),
     ]
     modules = ("csv.py", "dataclasses.py", "datetime.py", "decimal.py", "enum.py", "re/__init__.py")
-    verbs = ("__init__", "__hash__", "__eq__", "search", "replace", "_parse", "compile", "get", "walk")
+    verbs = (
+        "__init__",
+        "__hash__",
+        "__eq__",
+        "search",
+        "replace",
+        "_parse",
+        "compile",
+        "get",
+        "walk",
+    )
     for _ in range(90):
         calls = rng.randrange(1, 60_000)
         own = calls * rng.random() * 2e-6
@@ -207,7 +248,9 @@ def profile(rng: Random) -> str:
         rows.append((calls, own, own * (1 + rng.random()), where))
     rows.sort(key=lambda row: -row[2])
     head = "         168,331,092 function calls (168,330,411 primitive calls) in 45.120 seconds\n\n"
-    head += "   Ordered by: cumulative time\n\n   ncalls  tottime  percall  cumtime  percall where\n"
+    head += (
+        "   Ordered by: cumulative time\n\n   ncalls  tottime  percall  cumtime  percall where\n"
+    )
     return head + "\n".join(
         f"{calls:>9} {own:>8.3f} {own / calls:>8.3f} {total:>8.3f} {total / calls:>8.3f} {where}"
         for calls, own, total, where in rows
@@ -220,8 +263,19 @@ def statement_csv(rng: Random, rows: int) -> str:
         "Oleander Druck GmbH", "Stadtwerke Havmark", "Pension Lindtal", "Karg & Sohn", "Mira Ostendorf",
         "Fjordal Logistik", "Cafe Umbra", "Rathaus Elsova", "Telko Nord", "Versicherung Dunholm",
     )  # fmt: skip
-    reasons = ("Rechnung", "Miete", "Gutschrift", "Abschlag", "Erstattung", "Dauerauftrag", "Spesen")
-    out = ["Export 2026-10-31;Konto ****4410;;;", "Buchungstag;Empfaenger;Verwendungszweck;Betrag;Saldo"]
+    reasons = (
+        "Rechnung",
+        "Miete",
+        "Gutschrift",
+        "Abschlag",
+        "Erstattung",
+        "Dauerauftrag",
+        "Spesen",
+    )
+    out = [
+        "Export 2026-10-31;Konto ****4410;;;",
+        "Buchungstag;Empfaenger;Verwendungszweck;Betrag;Saldo",
+    ]
     balance, day = 1_840_022, 1
     for at in range(rows):
         day = min(31, day + (1 if rng.random() < 31 / rows else 0))
@@ -355,7 +409,10 @@ def build() -> Run:
         "",
         world.edit(
             money,
-            ("from decimal import Decimal, InvalidOperation", "from decimal import ROUND_HALF_UP, Decimal, InvalidOperation"),
+            (
+                "from decimal import Decimal, InvalidOperation",
+                "from decimal import ROUND_HALF_UP, Decimal, InvalidOperation",
+            ),
             (
                 "    minor = int(value.scaleb(MINOR_DIGITS.get(currency, 2)))\n",
                 "    scaled = value.scaleb(MINOR_DIGITS.get(currency, 2))\n"
@@ -374,7 +431,7 @@ def build() -> Run:
         world.edit(
             money,
             ("[0-9][0-9 .,'\\u00a0]*", "[0-9][0-9 .,'\\u00a0\\u202f\\u2019]*"),
-            ('.replace("\\u00a0", "").replace(" ", "")', '.translate(_SPACES)'),
+            ('.replace("\\u00a0", "").replace(" ", "")', ".translate(_SPACES)"),
         ),
     )
     run.call(
@@ -384,7 +441,7 @@ def build() -> Run:
             (
                 "class MoneyError(ValueError):",
                 "# What banks print between thousands, beside '.' and ',': spaces and apostrophes.\n"
-                "_SPACES = dict.fromkeys(map(ord, \" '\\u00a0\\u202f\\u2019\"))\n\n\n"
+                '_SPACES = dict.fromkeys(map(ord, " \'\\u00a0\\u202f\\u2019"))\n\n\n'
                 "class MoneyError(ValueError):",
             ),
             ('.translate(_SPACES).replace("\'", "")', ".translate(_SPACES)"),
@@ -458,7 +515,11 @@ def build() -> Run:
         "",
         shell(
             "python -m pytest -v tests/test_reconcile.py tests/test_ledger.py",
-            pytest_report([n for n in names if "reconcile" in n or "ledger" in n], {triple: order}, seconds=1.94),
+            pytest_report(
+                [n for n in names if "reconcile" in n or "ledger" in n],
+                {triple: order},
+                seconds=1.94,
+            ),
             is_error=True,
         ),
     )
@@ -467,7 +528,10 @@ def build() -> Run:
         "on the ledger's order, so I sort by position instead of changing the test.",
         world.edit(
             reconcile,
-            ("                return near[k], near[i], near[j]\n", "                return tuple(near[x] for x in sorted((i, j, k)))\n"),
+            (
+                "                return near[k], near[i], near[j]\n",
+                "                return tuple(near[x] for x in sorted((i, j, k)))\n",
+            ),
             (
                 "                return near[i], near[j], near[k], near[m]\n",
                 "                return tuple(near[x] for x in sorted((i, j, k, m)))\n",
@@ -491,7 +555,9 @@ def build() -> Run:
         "ledger's order kept. Signatures are unchanged.\n"
         f"{len(names)} tests pass in 6.12 s. One thing I saw and left alone: `window()` fails on an empty list."
     )
-    run.user("Great. Leave window() as it is, there is a ticket (QB-419). Which test covers U+2019?")
+    run.user(
+        "Great. Leave window() as it is, there is a ticket (QB-419). Which test covers U+2019?"
+    )
     run.call("", world.search("u2019"))
     run.say(
         "None: only `money.py` mentions it. U+202F is covered by the French sample, U+2019 by nothing; I "

@@ -4,6 +4,8 @@ More than 300 messages. Standing instructions come early and hold to the end; th
 configuration files are read again and again after edits; several hosts fail in their own way first.
 """
 
+# ruff: noqa: E501, ISC004 - the words of the conversation, kept in one piece
+
 from __future__ import annotations
 
 import json
@@ -65,7 +67,7 @@ TROUBLES: dict[str, Trouble] = {
     "mx-04": Trouble(
         "apply: EADDRINUSE 0.0.0.0:2525: held by pid 811 (relay-legacy)",
         "ss -ltnp sport = :2525",
-        "LISTEN 0 256 0.0.0.0:2525 users:((\"relay-legacy\",pid=811,fd=9))\nunit: relay-legacy.service, enabled",
+        'LISTEN 0 256 0.0.0.0:2525 users:(("relay-legacy",pid=811,fd=9))\nunit: relay-legacy.service, enabled',
         "The old daemon was still enabled on this host, it must be stopped and masked first.",
         "submission_port",
         "2526",
@@ -126,7 +128,13 @@ NOTES = (
     "reload of table access.map: {size} entries, {n} changed",
     "tls session cache: {n} hits, {size} entries",
 )
-PEERS = ("kestrel.example", "lindgate.example", "oversea.example", "papermill.example", "mxq.example")
+PEERS = (
+    "kestrel.example",
+    "lindgate.example",
+    "oversea.example",
+    "papermill.example",
+    "mxq.example",
+)
 
 
 def config(host: str, schema_version: int, rng: Random, extra: str = "") -> str:
@@ -146,14 +154,14 @@ def config(host: str, schema_version: int, rng: Random, extra: str = "") -> str:
         f'# {host}, managed by hand until TW-2291 is done\nschema = {schema_version}\nhost = "{host}"\n'
         f"workers = {rng.randrange(4, 17)}\n\n[tls]\n"
         f'{"min_version" if old else "floor"} = "1.2"\ncert = "/etc/relay/tls/{host}.pem"\n\n'
-        f"{listeners}\n\n{routes}\n\n[spool]\npath = \"/var/spool/relay\"\nmin_free_percent = 5\n"
+        f'{listeners}\n\n{routes}\n\n[spool]\npath = "/var/spool/relay"\nmin_free_percent = 5\n'
         f"{extra}"
     )
 
 
 def journal(host: str, rng: Random, lines: int, hour: int) -> str:
     """A stretch of a host's journal."""
-    out = []
+    out: list[str] = []
     second = 0
     for _ in range(lines):
         second += rng.randrange(0, 9)
@@ -214,7 +222,9 @@ class Rollout:
         }
         self.run.call(why, Call("metrics", {"hosts": hosts}, json.dumps(result, indent=1)))
 
-    def command(self, host: str, line: str, result: str, why: str = "", *, bad: bool = False) -> None:
+    def command(
+        self, host: str, line: str, result: str, why: str = "", *, bad: bool = False
+    ) -> None:
         """Run a command on a host."""
         self.run.call(why, Call("run", {"host": host, "command": line}, result, is_error=bad))
 
@@ -237,11 +247,20 @@ class Rollout:
             self.command(host, "relayctl validate", f"{trouble.error}\n1 error", bad=True)
             self.fix(host, path, trouble, hour)
         routes = sum(line == "[[route]]" for line in new.splitlines())
-        self.command(host, "relayctl validate", f"relay.toml: schema 4, 3 listeners, {routes} routes: ok")
+        self.command(
+            host, "relayctl validate", f"relay.toml: schema 4, 3 listeners, {routes} routes: ok"
+        )
         if trouble and not trouble.error.startswith("validate"):
-            self.command(host, "relayctl apply --drain 30", f"draining ...\n{trouble.error}\nrolled back", bad=True)
+            self.command(
+                host,
+                "relayctl apply --drain 30",
+                f"draining ...\n{trouble.error}\nrolled back",
+                bad=True,
+            )
             self.fix(host, path, trouble, hour)
-            self.command(host, "relayctl validate", f"relay.toml: schema 4, 3 listeners, {routes} routes: ok")
+            self.command(
+                host, "relayctl validate", f"relay.toml: schema 4, 3 listeners, {routes} routes: ok"
+            )
         drained = self.rng.randrange(2, 41)
         self.command(
             host,
@@ -249,8 +268,16 @@ class Rollout:
             f"draining {drained} sessions ... done\nreloaded in {self.rng.randrange(300, 2_400)} ms, schema 4",
         )
         self.logs(host, self.rng.choice((12, 25, 40, 90)), hour, "Looking for anything unusual.")
-        self.command(host, "relayctl selftest", f"40 of 40 probes delivered, p95 {self.rng.uniform(0.4, 2):.2f} s")
-        self.note(host, f"schema 4 since {hour % 24:02}:{self.rng.randrange(10, 59)} UTC", trouble.insight if trouble else "")
+        self.command(
+            host,
+            "relayctl selftest",
+            f"40 of 40 probes delivered, p95 {self.rng.uniform(0.4, 2):.2f} s",
+        )
+        self.note(
+            host,
+            f"schema 4 since {hour % 24:02}:{self.rng.randrange(10, 59)} UTC",
+            trouble.insight if trouble else "",
+        )
 
     def write(self, host: str, path: str, new: str, why: str) -> None:
         """Replace a host's configuration."""
@@ -325,7 +352,9 @@ def build() -> Run:
     digest = f"{rng.getrandbits(128):032x}"
     roll.command("mx-07", "rsync -a /var/quarantine/ mx-08:/var/quarantine-copy/",
                  "sent 8,431,207,664 bytes, 52,118 files, 0 errors")  # fmt: skip
-    roll.command("mx-08", "relayctl tree-digest /var/quarantine-copy", f"52118 files blake3 {digest}")
+    roll.command(
+        "mx-08", "relayctl tree-digest /var/quarantine-copy", f"52118 files blake3 {digest}"
+    )
     roll.command("mx-07", "relayctl tree-digest /var/quarantine", f"52118 files blake3 {digest}")
     roll.host("mx-07", 27)
     roll.metrics(roll.hosts, "The last look at all fourteen.")
