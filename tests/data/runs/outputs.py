@@ -29,8 +29,9 @@ def search(files: Mapping[str, str], pattern: str) -> str:
 
 def diff(path: str, before: str, after: str) -> str:
     """A unified diff of one file."""
+    name = path.lstrip("/")
     lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), f"a/{path}", f"b/{path}", lineterm=""
+        before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", lineterm=""
     )
     return "\n".join(lines)
 
