@@ -1,3 +1,5 @@
+"""The native half of the package: types and functions as Rust defines them."""
+
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, Protocol, final
 
@@ -5,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satchel.counting import TextEncoder
+from satchel.errors import SatchelError
+
 
 __version__: str
 debug_build: bool
@@ -69,6 +73,9 @@ class Counter:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __getnewargs_ex__(self) -> tuple[tuple[object], dict[str, object]]: ...
+
+def error_codes() -> dict[str, type[SatchelError]]:
+    """The exception class of every error code, in the order of the catalogue."""
 
 @final
 class MessageTokens:

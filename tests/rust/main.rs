@@ -1,9 +1,22 @@
-//! The integration tests of the core: one binary, a module per noun.
+//! The core's own tests: one binary, one module per noun.
 #![allow(
     clippy::unwrap_used,
-    reason = "a test that cannot go on has failed and says where"
+    reason = "a test that meets an unexpected error should stop there"
+)]
+#![allow(missing_docs, reason = "tests are named after what they hold")]
+#![allow(
+    unreachable_pub,
+    reason = "modules of one test binary share their items"
 )]
 
+mod budget;
 mod chat;
+mod choose;
 mod dialect;
+mod histories;
 mod lint;
+mod page;
+mod prune;
+mod score;
+mod window;
+mod working_set;

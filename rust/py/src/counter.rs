@@ -8,7 +8,7 @@ use satchel_core::tokens::{Counter, Keep};
 use crate::callback::{Callback, counter_from_python};
 use crate::error::{PyError, invalid_value};
 use crate::gil::run;
-use crate::text::{Text, text_of, with_text, wrong_type};
+use crate::utf8::{Text, text_of, with_text, wrong_type};
 
 /// Bytes below which releasing the interpreter costs more than it gives.
 const DETACH_BYTES: usize = 8 * 1024;

@@ -38,6 +38,11 @@ impl Dialect {
         }
     }
 
+    /// Whether the provider merges neighbouring messages of one role into one turn.
+    pub fn merges_roles(self) -> bool {
+        self == Self::Anthropic
+    }
+
     /// The dialect of this name.
     ///
     /// # Errors

@@ -5,8 +5,6 @@
 //! unless a single piece is longer than 64 bytes.
 
 pub mod chat;
-pub mod tools;
-
 mod classes;
 mod counter;
 mod encoder;
@@ -15,6 +13,7 @@ mod merge;
 mod parallel;
 mod split;
 mod table;
+pub mod tools;
 mod truncate;
 mod vocabulary;
 
