@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from satchel import _core
 from satchel.errors import InputError
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from satchel.counting import CounterLike
+    from satchel.counting import TextEncoder
+    from satchel.models import Model
 
 __all__ = [
+    "AnyCounter",
+    "CountsText",
     "TokenBudget",
     "allocate_budget",
     "prune_tool_outputs",
@@ -34,6 +37,20 @@ __all__ = [
 ]
 
 _MessageT = TypeVar("_MessageT")
+
+
+class CountsText(Protocol):
+    """A counter of the caller's own."""
+
+    def count(self, text: str, /) -> int:
+        """Tokens of ``text``."""
+        ...
+
+
+AnyCounter: TypeAlias = "str | TextEncoder | CountsText | Callable[[str], int]"
+"""What counts: ours, the name of an encoding or estimator, a ``tiktoken.Encoding``, an object with
+``count(text)``, or a callable ``text -> int``."""
+
 _DEFAULT_ENCODING: Final = "o200k_base"
 
 
@@ -132,7 +149,7 @@ def token_window(
     max_tokens: int,
     *,
     model: str | None = None,
-    counter: CounterLike | None = None,
+    counter: AnyCounter | None = None,
     dialect: str | None = None,
 ) -> list[_MessageT]:
     """All system and developer messages, then the newest of the others that fit.
@@ -168,9 +185,14 @@ def token_window(
         True
     """
     limit = _whole("max_tokens", max_tokens)
-    listed = _listed(messages)
-    dialect = _name("dialect", dialect)
-    return _core.token_window(listed, limit, counter=_counter(model, counter), dialect=dialect)
+    figures = _model(model)
+    return _core.token_window(
+        _listed(messages),
+        limit,
+        counter=_counter(figures, counter),
+        dialect=_name("dialect", dialect),
+        model_dialect=None if figures is None else figures.dialect,
+    )
 
 
 def score_messages(
@@ -179,7 +201,7 @@ def score_messages(
     weights: Literal["keywords"] | Mapping[str, float] | None = None,
     query: str | None = None,
     model: str | None = None,
-    counter: CounterLike | None = None,
+    counter: AnyCounter | None = None,
 ) -> NDArray[np.float32]:
     """How much each message matters for the next call.
 
@@ -195,7 +217,7 @@ def score_messages(
     ``constraint``      .15  a user or system message speaks of what must, must not or is
                              important
     ``error``           .10  a tool reports a failure
-    ``code``            .05  a code fence
+    ``code``            .05  a code fence, or the word for code in Korean
     ``query``           .30  the share of the query's terms in the text, rare terms weighing more
     ``brief``          -.20  fewer than 10 tokens and nothing of the above
     ==============  =======  ==================================================================
@@ -243,7 +265,7 @@ def score_messages(
         _listed(messages),
         weights=named,
         query=_name("query", query),
-        counter=_counter(model, counter),
+        counter=_counter(_model(model), counter),
     )
 
 
@@ -290,11 +312,23 @@ def prune_tool_outputs(
     return _core.prune_tool_outputs(listed, max_chars=limit, keep_last=last, strip=names)
 
 
-def _counter(model: str | None, counter: CounterLike | None) -> _core.Counter:
-    """The native counter that the options name."""
+def _counter(model: Model | None, counter: AnyCounter | None) -> _core.Counter:
+    """The native counter that the options name: the caller's before the model's."""
     if counter is not None:
         return counter if isinstance(counter, _core.Counter) else _core.Counter(counter)
+    if model is not None:
+        return _core.Counter(model.encoding, exact=model.exact, margin=model.margin)
     return _core.Counter(_DEFAULT_ENCODING)
+
+
+def _model(name: str | None) -> Model | None:
+    """The figures of the model, if one is named."""
+    if _name("model", name) is None:
+        return None
+    # Here, because the registry is a file to parse and most calls name no model.
+    from satchel import models  # noqa: PLC0415
+
+    return models.get(name)
 
 
 def _listed(messages: Iterable[_MessageT]) -> list[_MessageT]:

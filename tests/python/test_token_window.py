@@ -305,3 +305,72 @@ def test_a_counter_that_fails() -> None:
 def test_a_huge_limit_keeps_all() -> None:
     history = [message("system", "a"), message("user", "b")]
     assert token_window(history, 10**40) == history
+
+
+def chat_tokens(m: Message, count: Any) -> int:
+    """The chat formula for plain text: 3 a message, the role, the content, 1 for a name."""
+    total = 3 + 1 + count(m["content"])
+    return total + (1 + count(m["name"]) if "name" in m else 0)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.builds(message, roles, texts),
+            st.builds(
+                lambda role, content, name: {"role": role, "content": content, "name": name},
+                roles,
+                texts,
+                st.text(min_size=1, max_size=9),
+            ),
+        ),
+        max_size=20,
+    ),
+    st.integers(0, 200),
+)
+def test_a_model_counts_by_the_chat_formula(messages: list[Message], limit: int) -> None:
+    count = _core.Counter("o200k_base").count
+    system = [m for m in messages if m["role"] == "system"]
+    left = limit - sum(chat_tokens(m, count) for m in system)
+    kept: list[Message] = []
+    for m in reversed([m for m in messages if m["role"] != "system"]):
+        left -= chat_tokens(m, count)
+        if left < 0:
+            break
+        kept.insert(0, m)
+    assert same_objects(token_window(messages, limit, model="gpt-4o"), system + kept)
+
+
+def test_a_model_counts_calls_and_a_counter_replaces_its_encoding() -> None:
+    history = [message("user", "hi"), call("a"), result("a", "x" * 30)]
+    by_content = token_window(history, 30, counter=len)
+    assert by_content == history[1:]
+    assert token_window(history, 30, model="gpt-4o", counter=len) == []
+    assert token_window(history, 1000, model="gpt-4o", counter=len) == history
+
+
+def test_a_model_of_another_dialect_reads_the_messages_it_gets() -> None:
+    history = [message("user", "hi"), call("a"), result("a", "done"), message("user", "bye")]
+    for model in ("claude-sonnet-4-5", "gpt-4o"):
+        assert token_window(history, 10_000, model=model) == history
+        assert token_window(history, 0, model=model) == []
+        window = token_window(history, 40, model=model)
+        assert window in (history[1:], history[3:])
+
+
+@pytest.mark.parametrize("odd", [*UNREADABLE, object(), {"role": "system", "content": 5}])
+def test_a_model_counts_what_cannot_be_read(odd: object) -> None:
+    history = [message("user", "x"), odd, message("user", "y")]
+    window = token_window(history, 10_000, model="gpt-4o")
+    assert sorted(map(id, window)) == sorted(map(id, history))
+    assert token_window(history, 5, model="gpt-4o")[-1:] == history[2:]
+
+
+def test_batches_do_not_show_with_a_model() -> None:
+    history = [message("user", "word " * (index % 7)) for index in range(300)]
+    count = _core.Counter("o200k_base").count
+    costs = [chat_tokens(m, count) for m in history]
+    for first in (0, 1, 150, 204, 205, 268, 269, 299):
+        limit = sum(costs[first:])
+        assert token_window(history, limit, model="gpt-4o") == history[first:]
+        assert token_window(history, limit, model="gpt-4o", counter=count) == history[first:]

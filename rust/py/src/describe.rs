@@ -11,7 +11,7 @@ use satchel_core::node::Text;
 use crate::error::PyError;
 use crate::gil::run;
 use crate::node::PyNode;
-use crate::text::PyText;
+use crate::pytext::PyText;
 
 /// The dialect that a list of messages gives away, or None.
 #[pyfunction]

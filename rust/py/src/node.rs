@@ -11,7 +11,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyT
 use satchel_core::error::{Error, ErrorKind, Result};
 use satchel_core::node::{MAX_DEPTH, Node, Shape, Value, too_deep};
 
-use crate::text::{PyText, with_text};
+use crate::pytext::{PyText, with_text};
 
 /// A Python object seen as a [`Node`].
 #[derive(Debug)]

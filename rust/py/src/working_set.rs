@@ -21,8 +21,8 @@ use crate::counter::PyCounter;
 use crate::error::PyError;
 use crate::gil::run;
 use crate::node::PyNode;
+use crate::pytext::PyText;
 use crate::render::{apply_changes, json_to_python};
-use crate::text::PyText;
 
 /// Appends of up to this many messages stay attached to the interpreter: letting go of it costs
 /// more than folding them.

@@ -13,6 +13,7 @@ mod merge;
 mod parallel;
 mod split;
 mod table;
+pub mod tools;
 mod truncate;
 mod vocabulary;
 
