@@ -1,14 +1,13 @@
 """The native half of the package: types and functions as Rust defines them."""
 
 from collections.abc import Callable, Iterable
-from typing import Literal, Protocol, TypeVar, final
+from typing import Any, Literal, Protocol, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satchel.counting import TextEncoder
 from satchel.errors import SatchelError
-
 
 __version__: str
 debug_build: bool
@@ -120,3 +119,104 @@ def prune_tool_outputs(
     messages: list[_T], /, *, max_chars: int, keep_last: int, strip: list[str]
 ) -> list[_T]:
     """The messages with old, long tool outputs cut to ``max_chars`` characters and a note."""
+
+@final
+class MessageTokens:
+    """What the messages of one request cost, in tokens. Immutable.
+
+    Without a calibration ``total == per_message.sum() + system + tools + overhead``.
+    """
+
+    def __new__(
+        cls,
+        *,
+        per_message: NDArray[np.uint32],
+        total: int,
+        upper: int,
+        system: int,
+        tools: int,
+        overhead: int,
+        exact: bool,
+    ) -> MessageTokens: ...
+    @property
+    def per_message(self) -> NDArray[np.uint32]:
+        """Tokens of each message with its framing, shape ``(len(messages),)``; read-only."""
+    @property
+    def total(self) -> int:
+        """Input tokens of the whole request; scaled, if a calibration was given."""
+    @property
+    def upper(self) -> int:
+        """``total`` with the counter's margin: ``ceil(total * (1 + margin))``."""
+    @property
+    def system(self) -> int:
+        """Tokens of the ``system`` argument."""
+    @property
+    def tools(self) -> int:
+        """Tokens of the tool definitions, fixed ones included."""
+    @property
+    def overhead(self) -> int:
+        """Tokens that a request costs beside all of these."""
+    @property
+    def exact(self) -> bool:
+        """Whether ``total`` is the provider's own count.
+
+        True for plain text and flat tool schemas in the ``openai`` dialect with an exact counter.
+        Calls, results, reasoning, media and other dialects are documented estimates.
+        """
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, object]]: ...
+
+def count_messages(
+    counter: Counter,
+    messages: Iterable[object],
+    /,
+    *,
+    system: object = None,
+    tools: object = None,
+    dialect: str | None = None,
+    calibration: object = None,
+    tool_init: int | None = None,
+    tool_preamble: int | None = None,
+) -> MessageTokens:
+    """Tokens of the messages of a request.
+
+    Args:
+        counter: counts the texts; a counter of the caller's own is asked for all of them at once.
+        messages: the messages, as dicts or SDK objects.
+        system: the ``system`` argument of the request: a string or a list of text blocks.
+        tools: the tool definitions of the request.
+        dialect: ``"openai"`` or ``"anthropic"``; default: what the messages give away, ``"openai"``
+            if they would read the same in both.
+        calibration: something with ``factor`` and ``offset``; ``total`` is then
+            ``ceil(factor * total + offset)``.
+        tool_init: tokens of each function in the ``openai`` dialect; default: 10 for
+            ``cl100k_base``, else 7.
+        tool_preamble: tokens of the presence of tools in the ``anthropic`` dialect; default: 804,
+            the highest figure that is published.
+
+    Raises:
+        InputError: ``invalid_message`` or ``too_deep`` with the index of the message,
+            ``unknown_dialect``, ``counter_failed``, ``invalid_value`` for a wrong calibration.
+    """
+
+def lint_rows(
+    messages: Iterable[object], /, dialect: str, *, system: object = None, tools: object = None
+) -> list[tuple[str, Literal["error", "warning"], int | None, str, str]]:
+    """The findings of ``satchel.lint`` as rows: the fields of a ``Violation``."""
+
+def lint_rules() -> list[tuple[str, str, Literal["error", "warning"], str, str]]:
+    """The catalogue of ``satchel.lint`` as rows: the fields of a ``Rule``."""
+
+def detect_dialect(messages: list[Any], /) -> str | None:
+    """The dialect that messages give away; None if they would read the same in several."""
+
+def describe_message(message: object, /, dialect: str) -> dict[str, Any]:
+    """What the reader of ``dialect`` makes of one message: role, name and parts.
+
+    Each part has ``kind``, ``place`` (a path), ``is_error``, ``id``, ``tool`` and ``page`` (bytes).
+    """
+
+def describe_json(json: str, /, dialect: str) -> dict[str, Any]:
+    """:func:`describe_message` for a message that is still JSON text."""
+
+def describe_text(text: str, /) -> dict[str, Any]:
+    """How a string is kept: ``object`` (itself), ``utf8`` as counted, ``page`` bytes, ``json``."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from satchel._core import Counter
+from satchel._core import Counter, MessageTokens
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Counter", "TextEncoder", "counter"]
+__all__ = ["Counter", "MessageTokens", "TextEncoder", "counter"]
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from satchel import _core
 from satchel.errors import InputError
@@ -252,18 +252,10 @@ def score_messages(
         >>> int(satchel.score_messages(history).argmin())
         1
     """
-    named: list[tuple[str, float]] | None
-    if weights is None:
-        named = []
-    elif isinstance(weights, str):
-        if weights != "keywords":
-            raise _invalid(f"no weight set {weights!r}, the named one is 'keywords'")
-        named = None
-    else:
-        named = _numbers("weights", weights)
+    listed: list[object] = _listed(messages)
     return _core.score_messages(
-        _listed(messages),
-        weights=named,
+        listed,
+        weights=_weights(weights),
         query=_name("query", query),
         counter=_counter(_model(model), counter),
     )
@@ -312,6 +304,18 @@ def prune_tool_outputs(
     return _core.prune_tool_outputs(listed, max_chars=limit, keep_last=last, strip=names)
 
 
+def _weights(weights: object) -> list[tuple[str, float]] | None:
+    """The weights that replace default ones; None for the keyword formula."""
+    if weights is None:
+        return []
+    if weights == "keywords":
+        return None
+    if isinstance(weights, str):
+        message = f"no weight set {weights!r}, the named one is 'keywords'"
+        raise _invalid(message)
+    return _numbers("weights", weights)
+
+
 def _counter(model: Model | None, counter: AnyCounter | None) -> _core.Counter:
     """The native counter that the options name: the caller's before the model's."""
     if counter is not None:
@@ -323,21 +327,24 @@ def _counter(model: Model | None, counter: AnyCounter | None) -> _core.Counter:
 
 def _model(name: str | None) -> Model | None:
     """The figures of the model, if one is named."""
-    if _name("model", name) is None:
+    named = _name("model", name)
+    if named is None:
         return None
     # Here, because the registry is a file to parse and most calls name no model.
     from satchel import models  # noqa: PLC0415
 
-    return models.get(name)
+    return models.get(named)
 
 
 def _listed(messages: Iterable[_MessageT]) -> list[_MessageT]:
     """The messages as a list; a list is taken as it is."""
     if isinstance(messages, list):
         return messages
-    # Iterables too, and never what is meant.
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise _invalid(f"messages is a list of messages, got {type(messages).__name__}")
+    given, kind = cast("object", messages), _type(messages)
+    # The first three are iterable too, and never what is meant.
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        message = f"messages is a list of messages, got {kind}"
+        raise _invalid(message)
     return list(messages)
 
 
@@ -348,45 +355,57 @@ def _whole(name: str, value: int) -> int:
     except TypeError:
         number = None
     if number is None:
-        raise _invalid(f"{name} is a whole number from 0, got {type(value).__name__}")
+        message = f"{name} is a whole number from 0, got {_type(value)}"
+        raise _invalid(message)
     if number < 0:
         message = f"{name} is {number}, at least 0"
         raise InputError(message, code="invalid_value", value=number, limit=0)
     return min(number, sys.maxsize)
 
 
-def _numbers(name: str, values: Mapping[str, float]) -> list[tuple[str, float]]:
+def _numbers(name: str, values: object) -> list[tuple[str, float]]:
     """The pairs of a mapping from names to numbers."""
     if not isinstance(values, Mapping):
-        raise _invalid(f"{name} is a mapping from names to numbers, got {type(values).__name__}")
+        message = f"{name} is a mapping from names to numbers, got {_type(values)}"
+        raise _invalid(message)
     pairs: list[tuple[str, float]] = []
-    for key, value in values.items():
+    for key, value in cast("Mapping[object, Any]", values).items():
         if not isinstance(key, str):
-            raise _invalid(f"{name} is a mapping from names to numbers, got the name {key!r}")
+            message = f"{name} is a mapping from names to numbers, got a name of type {_type(key)}"
+            raise _invalid(message)
         try:
             number = math.nan if isinstance(value, bool | str | bytes) else float(value)
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if math.isnan(number):
-            raise _invalid(f"{name} has {value!r} for {key!r}, which is no number")
+            message = f"{name} has {value!r} for {key!r}, which is no number"
+            raise _invalid(message)
         pairs.append((key, number))
     return pairs
 
 
-def _names(name: str, values: Iterable[str]) -> list[str]:
+def _names(name: str, values: object) -> list[str]:
     """Strings; one string alone is a mistake, not its characters."""
+    kind = _type(values)
     if isinstance(values, Iterable) and not isinstance(values, str | bytes):
-        names = list(values)
-        if all(isinstance(value, str) for value in names):
+        given = list(cast("Iterable[object]", values))
+        names = [value for value in given if isinstance(value, str)]
+        if len(names) == len(given):
             return names
-    raise _invalid(f"{name} is a sequence of strings, got {type(values).__name__}")
+    message = f"{name} is a sequence of strings, got {kind}"
+    raise _invalid(message)
 
 
-def _name(name: str, value: str | None) -> str | None:
+def _name(name: str, value: object) -> str | None:
     """A string or None."""
-    if value is not None and not isinstance(value, str):
-        raise _invalid(f"{name} is a string, got {type(value).__name__}")
-    return value
+    if value is None or isinstance(value, str):
+        return value
+    message = f"{name} is a string, got {_type(value)}"
+    raise _invalid(message)
+
+
+def _type(value: object) -> str:
+    return type(value).__name__
 
 
 def _invalid(message: str) -> InputError:

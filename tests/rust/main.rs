@@ -10,9 +10,11 @@
 )]
 
 mod budget;
+mod chat;
 mod choose;
 mod dialect;
 mod histories;
+mod lint;
 mod page;
 mod prune;
 mod score;

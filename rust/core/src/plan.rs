@@ -183,6 +183,15 @@ impl Plan {
             .map(|(step, _)| step)
     }
 
+    /// Steps by level: verbatim, trimmed, stub, gone.
+    pub fn count_levels(&self) -> [u32; 4] {
+        let mut counts = [0, 0, 0, self.gone_steps];
+        for shown in &self.shown {
+            counts[Level::Verbatim as usize - shown.level as usize] += 1;
+        }
+        counts
+    }
+
     /// The entry of a step, if it is in the window.
     pub fn find(&self, step: u32) -> Option<&Shown> {
         self.shown

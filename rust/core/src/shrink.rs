@@ -23,6 +23,8 @@ pub struct PartEdit {
     pub text: Box<str>,
     /// Tokens of the part with it.
     pub tokens: u32,
+    /// The pointer it shows.
+    pub pointer: Pointer,
 }
 
 /// A step at a lower level.
@@ -56,6 +58,7 @@ struct Draft {
     stub: bool,
     part: u32,
     text: String,
+    pointer: Pointer,
     /// Tokens of the part that stay whatever the text (the name of a call).
     kept_tokens: u32,
 }
@@ -100,6 +103,7 @@ pub fn lower_levels<T: Text>(
             part: draft.part,
             text: draft.text.into(),
             tokens,
+            pointer: draft.pointer,
         };
         let (trimmed, stub) = &mut levels[draft.step];
         if draft.stub {
@@ -157,6 +161,7 @@ fn draft<T: Text>(
                             part: index,
                             text,
                             kept_tokens: 0,
+                            pointer,
                         });
                     }
                 }
@@ -167,22 +172,26 @@ fn draft<T: Text>(
                     part: index,
                     text,
                     kept_tokens: 0,
+                    pointer,
                 });
             });
         }
         PartKind::Image | PartKind::Audio | PartKind::File if replaceable => {
-            let text = stub_line(part, "", pointer());
+            let pointer = pointer();
+            let text = stub_line(part, "", pointer);
             drafts.push(Draft {
                 step,
                 stub: true,
                 part: index,
                 text,
                 kept_tokens: 0,
+                pointer,
             });
         }
         PartKind::Call if replaceable => {
             let tokens = with_text_or_json(&part.body, |text| counter.count(text))?;
-            let text = format!("{{\"paged_out\":\"{}\",\"tokens\":{tokens}}}", pointer());
+            let pointer = pointer();
+            let text = format!("{{\"paged_out\":\"{pointer}\",\"tokens\":{tokens}}}");
             let kept_tokens = part.tokens.saturating_sub(tokens);
             if long {
                 let text = text.clone();
@@ -192,6 +201,7 @@ fn draft<T: Text>(
                     part: index,
                     text,
                     kept_tokens,
+                    pointer,
                 });
             }
             drafts.push(Draft {
@@ -200,6 +210,7 @@ fn draft<T: Text>(
                 part: index,
                 text,
                 kept_tokens,
+                pointer,
             });
         }
         _ => {}

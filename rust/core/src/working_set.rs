@@ -96,6 +96,8 @@ pub struct WindowFigures {
     pub revision: u64,
     /// Messages of the history.
     pub messages: usize,
+    /// Steps by level: verbatim, trimmed, stub, gone.
+    pub steps: [u32; 4],
 }
 
 impl<T: Text> WorkingSet<T> {
@@ -505,6 +507,7 @@ impl<T: Text> WorkingSet<T> {
             compactions: plan.compactions(),
             revision: plan.revision(),
             messages: self.transcript.len(),
+            steps: plan.count_levels(),
         })
     }
 

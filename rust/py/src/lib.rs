@@ -8,6 +8,8 @@ mod counter;
 mod describe;
 mod error;
 mod gil;
+mod lint;
+mod message_tokens;
 mod node;
 mod prune;
 mod pytext;
@@ -23,30 +25,31 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::budget::allocate_budget;
+    #[pymodule_export]
     use crate::counter::PyCounter;
     #[pymodule_export]
     use crate::describe::{describe_json, describe_message, describe_text, detect_dialect};
     #[pymodule_export]
+    use crate::error::error_codes;
+    #[pymodule_export]
+    use crate::lint::{lint_rows, lint_rules};
+    #[pymodule_export]
+    use crate::message_tokens::{PyMessageTokens, count_messages};
+    #[pymodule_export]
+    use crate::prune::prune_tool_outputs;
+    #[pymodule_export]
+    use crate::score::score_messages;
+    #[pymodule_export]
+    use crate::window::{sliding_window, token_window};
+    #[pymodule_export]
     use crate::working_set::PyWorkingSet;
-
-    #[pymodule_export]
-    use super::error::error_codes;
-
-    #[pymodule_export]
-    use crate::{
-        budget::allocate_budget,
-        prune::prune_tool_outputs,
-        score::score_messages,
-        window::{sliding_window, token_window},
-    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add(
-            "column_names",
-            crate::working_set::column_names(module.py())?,
-        )?;
+        let column_names = crate::working_set::column_names(module.py())?;
+        module.add("column_names", column_names)?;
         // Benchmarks refuse to trust a debug build; see `satchel.testing.require_release`.
         module.add("debug_build", cfg!(debug_assertions))
     }

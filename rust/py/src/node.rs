@@ -221,6 +221,18 @@ impl Node for PyNode<'_> {
     }
 }
 
+/// The messages as a list: any iterable of them, but no string and no dict.
+pub(crate) fn message_list<'py>(messages: &Bound<'py, PyAny>) -> Option<Bound<'py, PyList>> {
+    if let Ok(list) = messages.cast::<PyList>() {
+        return Some(list.clone());
+    }
+    if messages.is_instance_of::<PyString>() || messages.is_instance_of::<PyDict>() {
+        return None;
+    }
+    let list = messages.py().get_type::<PyList>().call1((messages,)).ok()?;
+    list.cast_into().ok()
+}
+
 #[cold]
 fn no_json(what: &str) -> Error {
     Error::new(

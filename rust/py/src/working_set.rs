@@ -52,6 +52,10 @@ struct Rendered {
     window: Vec<Py<PyAny>>,
 }
 
+/// Tokens, upper estimate, stable prefix tokens, compactions, raw messages, revision, and the
+/// number of steps that are verbatim, trimmed, stubs and gone.
+type Figures = (u64, u64, u64, u32, usize, u64, u32, u32, u32, u32);
+
 type Explained = (
     u32,
     u32,
@@ -120,14 +124,13 @@ impl PyWorkingSet {
         run(py, move || set.apply(&event))
     }
 
-    /// The messages of the window at the pending boundary, and its figures: tokens, upper
-    /// estimate, stable prefix tokens, compactions, raw messages.
+    /// The messages of the window at the pending boundary, and its figures.
     #[pyo3(signature = (*, synthesize))]
     fn window<'py>(
         &self,
         py: Python<'py>,
         synthesize: bool,
-    ) -> PyResult<(Bound<'py, PyList>, (u64, u64, u64, u32, usize))> {
+    ) -> PyResult<(Bound<'py, PyList>, Figures)> {
         let mut state = self.lock()?;
         let state = &mut *state;
         let set = &mut state.set;
@@ -148,12 +151,18 @@ impl PyWorkingSet {
         }
         let list = PyList::new(py, &rendered.window)?;
         state.rendered = Some(rendered);
+        let [verbatim, trimmed, stub, gone] = figures.steps;
         let figures = (
             figures.tokens,
             figures.tokens_upper,
             figures.stable_prefix_tokens,
             figures.compactions,
             figures.messages,
+            figures.revision,
+            verbatim,
+            trimmed,
+            stub,
+            gone,
         );
         Ok((list, figures))
     }
@@ -194,27 +203,33 @@ impl PyWorkingSet {
         Ok(PyString::new(py, &select_lines(&text, pattern, lines)))
     }
 
-    /// The pointers that the newest window shows: the index page's first, if anything is gone.
-    fn pointers(&self) -> PyResult<Vec<(String, usize, u32)>> {
+    /// What the newest window points to: pointer, raw index of the message, tokens of the
+    /// original. The index page comes first, if anything is gone.
+    fn pointers(&self) -> PyResult<Vec<(String, Option<usize>, u32)>> {
         let state = self.lock()?;
+        let transcript = state.set.transcript();
         let plan = state.set.window_plan();
-        let mut pointers = Vec::new();
-        if plan.root().is_some() {
-            let pointer = state.set.settings().key.index_pointer();
-            pointers.push((pointer.to_string(), 0, 0));
-        }
-        for shown in plan.shown() {
-            for edit in shown.edits.iter() {
+        let index = plan.root().map(|_| {
+            (
+                state.set.settings().key.index_pointer().to_string(),
+                None,
+                0,
+            )
+        });
+        let edits = plan
+            .shown()
+            .iter()
+            .flat_map(|shown| shown.edits.iter())
+            .map(|edit| {
                 let part = edit.part as usize;
-                let transcript = state.set.transcript();
-                pointers.push((
-                    state.set.pointer_of(part).to_string(),
-                    transcript.message_of_part(part),
+                let message = transcript.message_of_part(part);
+                (
+                    edit.pointer.to_string(),
+                    Some(message),
                     transcript.all_parts()[part].tokens,
-                ));
-            }
-        }
-        Ok(pointers)
+                )
+            });
+        Ok(index.into_iter().chain(edits).collect())
     }
 
     /// What happened to each step, or to the step of one message.
