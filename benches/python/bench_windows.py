@@ -14,7 +14,7 @@ import statistics
 import time
 from functools import cache, partial
 from importlib import import_module, metadata, resources
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 from unittest.mock import Mock, patch
 
 import numpy as np
@@ -136,21 +136,21 @@ def bench_token_window_model(benchmark: BenchmarkFixture, size: int) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def bench_sliding_window(benchmark: BenchmarkFixture, size: int) -> None:
     messages, _ = chat(size)
-    window: object = benchmark(partial(satchel.sliding_window, messages, 20))
+    window = cast("object", benchmark(partial(satchel.sliding_window, messages, 20)))
     assert window == messages[-20:]
 
 
 @pytest.mark.parametrize("weights", ["keywords", None])
 def bench_score_messages(benchmark: BenchmarkFixture, weights: Literal["keywords"] | None) -> None:
     messages, _ = chat(10_000)
-    scores: object = benchmark(partial(satchel.score_messages, messages, weights=weights))
+    scores = cast("object", benchmark(partial(satchel.score_messages, messages, weights=weights)))
     assert isinstance(scores, np.ndarray)
     assert scores.size == 10_000
 
 
 def bench_prune_tool_outputs(benchmark: BenchmarkFixture) -> None:
     messages = [{**m, "role": "tool"} for m in chat(10_000)[0]]
-    pruned: object = benchmark(partial(satchel.prune_tool_outputs, messages))
+    pruned = cast("object", benchmark(partial(satchel.prune_tool_outputs, messages)))
     assert pruned != messages
 
 
