@@ -1,7 +1,7 @@
 """The native half of the package: types and functions as Rust defines them."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from satchel.counting import TextEncoder
 from satchel.errors import SatchelError
 
-
 __version__: str
 debug_build: bool
+
+_T = TypeVar("_T")
 
 class _CountsText(Protocol):
     def count(self, text: str, /) -> int: ...
@@ -76,6 +77,48 @@ class Counter:
 
 def error_codes() -> dict[str, type[SatchelError]]:
     """The exception class of every error code, in the order of the catalogue."""
+
+def sliding_window(messages: list[_T], max_messages: int, /, *, dialect: str | None) -> list[_T]:
+    """All instructions, then the newest steps of at most ``max_messages`` messages together."""
+
+def token_window(
+    messages: list[_T],
+    max_tokens: int,
+    /,
+    *,
+    counter: Counter,
+    dialect: str | None,
+    model_dialect: str | None,
+) -> list[_T]:
+    """All instructions, then the newest steps that fit into what they leave of ``max_tokens``.
+
+    ``model_dialect`` asks for the chat formula, and is the dialect of messages that do not tell
+    theirs; ``None`` counts content text.
+    """
+
+def allocate_budget(
+    total_tokens: int, shares: list[tuple[str, float]], /
+) -> tuple[int, int, int, int, int]:
+    """Tokens of the five sections, in the order of their names."""
+
+def score_messages(
+    messages: list[object],
+    /,
+    *,
+    weights: list[tuple[str, float]] | None,
+    query: str | None,
+    counter: Counter,
+) -> NDArray[np.float32]:
+    """One score per message, from 0 to 1.
+
+    ``weights`` is ``None`` for the keyword formula, else the default weights with the named ones
+    replaced.
+    """
+
+def prune_tool_outputs(
+    messages: list[_T], /, *, max_chars: int, keep_last: int, strip: list[str]
+) -> list[_T]:
+    """The messages with old, long tool outputs cut to ``max_chars`` characters and a note."""
 
 @final
 class MessageTokens:
