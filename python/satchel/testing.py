@@ -204,7 +204,7 @@ def _step(
     width: int,
 ) -> Iterator[Message]:
     """An assistant message with ``width`` calls, and their results."""
-    said = texts.make(rng, "prose", near(rng, 90), 256) if rng.random() < 0.6 else ""  # noqa: PLR2004
+    said = texts.make(rng, "prose", near(rng, 90), 256) if rng.random() < 0.6 else ""  # noqa: PLR2004 - a share
     calls: list[Message] = []
     results: list[Message] = []
     for _ in range(width):
