@@ -132,6 +132,7 @@ fn policies() -> impl Strategy<Value = Policy> {
     ];
     (strategy, 0.5f64..1.0, 0.2f64..1.0, 16u32..200).prop_map(
         |((strategy, max_messages), trigger, part, trim_tokens)| Policy {
+            stub_from_tokens: trim_tokens / 2,
             strategy,
             max_messages,
             trigger,
