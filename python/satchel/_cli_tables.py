@@ -7,6 +7,7 @@ terminal escapes in it mean anything.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -46,38 +47,64 @@ _PIPE_WIDTH: Final = 120  # cells, where there is no terminal to ask
 _WIDE: Final = 100  # cells; narrower terminals get no preview
 _LONGEST: Final = 240  # characters of a text that are handed to rich, which cuts it by cells
 _BAR: Final = 60  # cells
+_STEP_TITLES: Final = (
+    "messages",
+    "role",
+    "level",
+    "tokens",
+    "of",
+    "salience",
+    "fidelity",
+    "reason",
+    "begins with",
+)
+_NUMBERS: Final = frozenset({"messages", "tokens", "of", "salience"})
 _NARROWEST: Final = 12  # cells that the column which gives way keeps
 
 
 def print_counts(counts: Sequence[FileCount], total: FileCount) -> None:
     """One row per file and a total."""
-    rows = [_count_row(counted) for counted in counts]
-    titles = ["file", "messages", "in messages", "system", "tools", "overhead", "tokens", "at most"]
-    names = ", ".join(total.encodings)
-    titles.append(f"counted with {names}" if len(total.encodings) == 1 else "counted with")
-    if len(total.encodings) == 1:
-        for row in rows:
-            row[-1] = Text("exact" if row[-1].plain.startswith("exact") else "estimate")
-    footer = _count_row(total) if len(counts) > 1 else None
-    if any(counted.conversations != 1 for counted in counts):
-        titles.insert(1, "conversations")
-    else:
-        for row in [*rows, *([footer] if footer else [])]:
-            del row[1]
-    _print_table(_console(), titles, rows, elastic=0, left={0, len(titles) - 1}, footer=footer)
+    every = [*counts, total] if len(counts) > 1 else [*counts]
+    single = len(total.encodings) == 1
+    columns = [
+        _Column("file", [_shown(one.file) for one in every], left=True),
+        _Column.figures("conversations", every, "conversations"),
+        _Column.figures("messages", every, "messages"),
+        _Column.figures("in messages", every, "message_tokens"),
+        _Column.figures("system", every, "system_tokens"),
+        _Column.figures("tools", every, "tools_tokens"),
+        _Column.figures("overhead", every, "overhead_tokens"),
+        _Column.figures("tokens", every, "total"),
+        _Column.figures("at most", every, "upper"),
+        _Column("count", [_certainty(one, named=not single) for one in every], left=True),
+    ]
+    if total.upper == total.total:
+        del columns[8]
+    if all(counted.conversations == 1 for counted in counts):
+        del columns[1]
+    console = _console()
+    _print_table(console, columns, elastic=0, footer=len(counts) > 1)
+    if single:
+        console.print(Text(f"\ncounted with {total.encodings[0]}", style="bright_black"))
 
 
 def print_window(packed: Packed, *, most_rows: int) -> None:
     """What happened to each step, then the totals."""
     console = _console()
     console.print(_heading(packed))
-    titles = ["messages", "role", "level", "tokens", "of", "salience", "fidelity", "reason"]
-    titles += ["begins with"] if console.width >= _WIDE else []
     rows = [
-        (_hidden_row(step) if isinstance(step, int) else _step_row(step, packed))[: len(titles)]
+        _hidden_row(step) if isinstance(step, int) else _step_row(step, packed)
         for step in _middle_left_out(packed.steps, most_rows)
     ]
-    _print_table(console, titles, rows, elastic=len(titles) - 1, left={1, 2, 6, 7, 8})
+    columns = [
+        _Column(title, [row[position] for row in rows], left=title not in _NUMBERS)
+        for position, title in enumerate(_STEP_TITLES)
+    ]
+    if console.width < _WIDE:
+        del columns[-1]
+    _print_table(console, columns, elastic=len(columns) - 1)
+    if len(rows) < len(packed.steps):
+        console.print(Text("--rows 0 shows all of them", style="italic"))
     console.print()
     for label, line in _totals(packed):
         console.print(Text(f"{label:<15}", style="bright_black").append_text(line))
@@ -107,41 +134,51 @@ def _console() -> Console:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A title and its cells; numbers stand to the right."""
+
+    title: str
+    cells: list[Text]
+    left: bool = False
+
+    @classmethod
+    def figures(cls, title: str, counts: Sequence[FileCount], attribute: str) -> _Column:
+        """A column of one figure of each count."""
+        return cls(title, [Text(f"{getattr(counted, attribute):,}") for counted in counts])
+
+
 def _print_table(
-    console: Console,
-    titles: list[str],
-    rows: list[list[Text]],
-    *,
-    elastic: int,
-    left: set[int],
-    footer: list[Text] | None = None,
+    console: Console, columns: list[_Column], *, elastic: int, footer: bool = False
 ) -> None:
-    """Prints rows; the column ``elastic`` gives way where the terminal is too narrow for all."""
+    """Prints the columns; the one at ``elastic`` gives way where the terminal is too narrow.
+
+    With a footer the last cell of each column stands below the others.
+    """
     table = Table(
         box=box.SIMPLE_HEAD,
         show_edge=False,
         padding=(0, 1, 0, 0),  # with the box's own blank: two cells between columns
         pad_edge=False,
-        show_footer=footer is not None,
+        show_footer=footer,
     )
-    every = [*rows, *([footer] if footer else [])]
     widths = [
-        max([cell_len(title), *(row[column].cell_len for row in every)])
-        for column, title in enumerate(titles)
+        max([cell_len(column.title), *(cell.cell_len for cell in column.cells)])
+        for column in columns
     ]
-    others = sum(widths) - widths[elastic] + 2 * (len(titles) - 1)
+    others = sum(widths) - widths[elastic] + 2 * (len(widths) - 1)
     widths[elastic] = min(widths[elastic], max(_NARROWEST, console.width - others))
-    for column, title in enumerate(titles):
-        for row in every:
-            row[column].truncate(widths[column], overflow="ellipsis")
+    for column, width in zip(columns, widths, strict=True):
+        for cell in column.cells:
+            cell.truncate(width, overflow="ellipsis")
         table.add_column(
-            title,
-            justify="left" if column in left else "right",
-            width=widths[column],
+            column.title,
+            justify="left" if column.left else "right",
+            width=width,
             no_wrap=True,
-            footer=footer[column] if footer else "",
+            footer=column.cells.pop() if footer else "",
         )
-    for row in rows:
+    for row in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*row)
     console.print(table)
 
@@ -183,8 +220,8 @@ def _step_row(step: StepReport, packed: Packed) -> list[Text]:
 
 
 def _hidden_row(steps: int) -> list[Text]:
-    note = Text(f"{steps:,} steps not shown, --rows 0 shows all", style="italic")
-    return [Text("..."), *[Text("")] * 6, note, Text("")]
+    note = Text(f"{steps:,} more", style="italic")
+    return [note, *(Text("") for _ in _STEP_TITLES[1:])]
 
 
 # --- heading and totals ---------------------------------------------------------------------------
@@ -213,7 +250,7 @@ def _totals(packed: Packed) -> list[tuple[str, Text]]:
     in_steps = sum(step.tokens for step in packed.steps)
     rest = found.tokens - in_steps - report.system_tokens - report.tools_tokens
     tokens = Text(f"{before:,} -> ").append(f"{found.tokens:,}", style="bold")
-    tokens.append(f", {saved:.0%} saved" if saved > 0 else "")
+    tokens.append(f", {int(100 * saved)}% saved" if saved > 0 else "")
     tokens.append("" if found.exact else f" (estimate; at most {found.tokens_upper:,})")
     share = found.tokens_upper / found.budget
     levels = Text(", ").join(
@@ -259,22 +296,6 @@ def _bar(packed: Packed) -> Text:
     return bar.append("·" * (_BAR - filled), style="bright_black")
 
 
-# --- rows of counts -------------------------------------------------------------------------------
-
-
-def _count_row(counted: FileCount) -> list[Text]:
-    upper = f"{counted.upper:,}" if counted.upper > counted.total else ""
+def _certainty(counted: FileCount, *, named: bool) -> Text:
     certainty = "exact" if counted.exact else "estimate"
-    names = ", ".join(counted.encodings)
-    return [
-        _shown(counted.file, style="bold" if counted.file == "total" else ""),
-        Text(f"{counted.conversations:,}"),
-        Text(f"{counted.messages:,}"),
-        Text(f"{counted.message_tokens:,}"),
-        Text(f"{counted.system_tokens:,}"),
-        Text(f"{counted.tools_tokens:,}"),
-        Text(f"{counted.overhead_tokens:,}"),
-        Text(f"{counted.total:,}", style="bold"),
-        Text(upper, style="bright_black"),
-        Text(f"{certainty}, {names}" if names else certainty),
-    ]
+    return Text(", ".join([certainty, *counted.encodings]) if named else certainty)
