@@ -71,6 +71,31 @@ class Counter:
         Never splits a character. ``"both"`` keeps half of the tokens from each end and puts
         nothing between. A counter of the caller's own must count empty text as 0.
         """
+    def count_messages(
+        self,
+        messages: Iterable[object],
+        /,
+        *,
+        system: object = None,
+        tools: object = None,
+        dialect: str | None = None,
+        calibration: object = None,
+    ) -> MessageTokens:
+        """Tokens of the messages of a request.
+
+        Args:
+            messages: the messages, as dicts or SDK objects.
+            system: the ``system`` argument of the request: a string or a list of text blocks.
+            tools: the tool definitions of the request.
+            dialect: ``"openai"`` or ``"anthropic"``; default: what the messages give away,
+                ``"openai"`` if they would read the same in both.
+            calibration: something with ``factor`` and ``offset``; ``total`` is then
+                ``ceil(factor * total + offset)``.
+
+        Raises:
+            InputError: ``invalid_message`` or ``too_deep`` with the index of the message,
+                ``unknown_dialect``, ``counter_failed``, ``invalid_value`` for a wrong calibration.
+        """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __getnewargs_ex__(self) -> tuple[tuple[object], dict[str, object]]: ...
@@ -164,39 +189,6 @@ class MessageTokens:
         Calls, results, reasoning, media and other dialects are documented estimates.
         """
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, object]]: ...
-
-def count_messages(
-    counter: Counter,
-    messages: Iterable[object],
-    /,
-    *,
-    system: object = None,
-    tools: object = None,
-    dialect: str | None = None,
-    calibration: object = None,
-    tool_init: int | None = None,
-    tool_preamble: int | None = None,
-) -> MessageTokens:
-    """Tokens of the messages of a request.
-
-    Args:
-        counter: counts the texts; a counter of the caller's own is asked for all of them at once.
-        messages: the messages, as dicts or SDK objects.
-        system: the ``system`` argument of the request: a string or a list of text blocks.
-        tools: the tool definitions of the request.
-        dialect: ``"openai"`` or ``"anthropic"``; default: what the messages give away, ``"openai"``
-            if they would read the same in both.
-        calibration: something with ``factor`` and ``offset``; ``total`` is then
-            ``ceil(factor * total + offset)``.
-        tool_init: tokens of each function in the ``openai`` dialect; default: 10 for
-            ``cl100k_base``, else 7.
-        tool_preamble: tokens of the presence of tools in the ``anthropic`` dialect; default: 804,
-            the highest figure that is published.
-
-    Raises:
-        InputError: ``invalid_message`` or ``too_deep`` with the index of the message,
-            ``unknown_dialect``, ``counter_failed``, ``invalid_value`` for a wrong calibration.
-    """
 
 def lint_rows(
     messages: Iterable[object], /, dialect: str, *, system: object = None, tools: object = None

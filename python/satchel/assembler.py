@@ -464,8 +464,7 @@ class WorkingSet:
     def _fixed_tokens(self, system: Any, tools: Sequence[Any] | None) -> tuple[int, int]:
         if system is None and tools is None:
             return 0, 0
-        counted = _core.count_messages(
-            self._assembler.counter,
+        counted = self._assembler.counter.count_messages(
             [],
             system=system,
             tools=tools,

@@ -541,7 +541,11 @@ impl<T: Text> WorkingSet<T> {
         }
         // The note stands with the goal, recalled content where it came in.
         let goal = self.transcript.goal().unwrap_or(0) as u32;
-        let root = plan.root.as_ref().filter(|_| goal < end).map_or(0, |root| root.tokens);
+        let root = plan
+            .root
+            .as_ref()
+            .filter(|_| goal < end)
+            .map_or(0, |root| root.tokens);
         let recalls = plan.recalls.iter().filter(|recall| recall.at <= end);
         tokens + u64::from(root) + recalls.map(|recall| u64::from(recall.tokens)).sum::<u64>()
     }
