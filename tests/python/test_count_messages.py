@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import copy
-import json
-import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recorded import exchanges
 from satchel import errors
 from satchel._core import Counter, MessageTokens, count_messages
 
@@ -27,7 +25,7 @@ WEATHER = [
     },
     {"role": "user", "content": "What's the weather like in San Francisco?"},
 ]
-WEATHER_TOOLS = [
+WEATHER_TOOLS: list[dict[str, Any]] = [
     {
         "type": "function",
         "function": {
@@ -108,7 +106,7 @@ def test_estimates_say_so() -> None:
 
 
 def test_detection_and_framing_of_anthropic() -> None:
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": "Look."},
         {
             "role": "assistant",
@@ -202,37 +200,20 @@ def test_many_threads_at_once() -> None:
     messages = [{"role": "user", "content": f"{n} 안녕 hello " * 20} for n in range(200)]
     expected = count_messages(COUNTER, messages).total
     with ThreadPoolExecutor(8) as pool:
-        totals = list(pool.map(lambda _: count_messages(COUNTER, messages).total, range(32)))
-    assert totals == [expected] * 32
-
-
-def recorded(folder: str) -> list[Path]:
-    """Recorded requests of one format, where the shared data is."""
-    root = os.environ.get("SATCHEL_SHARED")
-    parents = [Path(root)] if root else [p / "shared" for p in Path(__file__).resolve().parents]
-    folders = (parent / "data" / "dev" / folder for parent in parents)
-    return next((sorted(found.glob("*.json")) for found in folders if found.is_dir()), [])
+        counted = list(pool.map(count_messages, [COUNTER] * 32, [messages] * 32))
+    assert [tokens.total for tokens in counted] == [expected] * 32
 
 
 def test_recorded_usage_of_gpt_4o() -> None:
-    paths = recorded("openai_chat")
-    if not paths:
-        pytest.skip("no shared data: recorded requests are not part of the repository")
     compared = 0
-    for path in paths:
-        exchanges = json.loads(path.read_text())
-        for exchange in exchanges if isinstance(exchanges, list) else []:
-            request, response = exchange.get("request"), exchange.get("response")
-            if not request or not response or not request.get("model", "").startswith("gpt-4o"):
-                continue
-            usage = (response.get("usage") or {}).get("prompt_tokens")
-            # A schema for the response is no part of messages or tools.
-            if usage is None or "response_format" in request:
-                continue
-            counted = count_messages(COUNTER, request["messages"], tools=request.get("tools"))
-            if counted.exact:
-                assert counted.total == usage
-            else:
-                assert abs(counted.total - usage) <= 6
-            compared += 1
+    for exchange in exchanges("openai_chat"):
+        request = exchange.request
+        usage: dict[str, int] = exchange.response.get("usage") or {}
+        is_comparable = request.get("model", "").startswith("gpt-4o") and "prompt_tokens" in usage
+        # A schema for the response is no part of messages or tools.
+        if not is_comparable or "response_format" in request:
+            continue
+        counted = count_messages(COUNTER, request["messages"], tools=request.get("tools"))
+        assert abs(counted.total - usage["prompt_tokens"]) <= (0 if counted.exact else 6)
+        compared += 1
     assert compared >= 4

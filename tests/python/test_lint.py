@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import pickle
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recorded import exchanges
 from satchel import errors
 from satchel.linting import RULES, Rule, Violation, lint
 
@@ -22,14 +20,6 @@ CALL = {
     "tool_calls": [{"id": "a", "function": {"name": "look", "arguments": "{}"}}],
 }
 RESULT = {"role": "tool", "tool_call_id": "a", "content": "done"}
-
-
-def recorded(folder: str) -> list[Path]:
-    """Recorded requests of one format, where the shared data is."""
-    root = os.environ.get("SATCHEL_SHARED")
-    parents = [Path(root)] if root else [p / "shared" for p in Path(__file__).resolve().parents]
-    folders = (parent / "data" / "dev" / folder for parent in parents)
-    return next((sorted(found.glob("*.json")) for found in folders if found.is_dir()), [])
 
 
 def test_a_valid_history_has_no_findings() -> None:
@@ -115,14 +105,18 @@ leaves = (
 )  # fmt: skip
 things = st.recursive(
     leaves,
-    lambda inner: st.lists(inner, max_size=4)
-    | st.tuples(inner, inner)
-    | st.dictionaries(keys | st.integers() | st.none(), inner, max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.dictionaries(keys | st.integers() | st.none(), inner, max_size=5)
+    ),
     max_leaves=25,
 )
 
 
-@given(things | st.lists(things, max_size=5), st.sampled_from(["openai", "anthropic"]), things, things)
+@given(
+    things | st.lists(things, max_size=5), st.sampled_from(["openai", "anthropic"]), things, things
+)
 def test_never_raises(messages: Any, dialect: str, system: Any, tools: Any) -> None:
     for found in lint(messages, dialect, system=system, tools=tools):
         assert isinstance(found, Violation)
@@ -132,22 +126,12 @@ def test_never_raises(messages: Any, dialect: str, system: Any, tools: Any) -> N
     ("dialect", "folder"), [("openai", "openai_chat"), ("anthropic", "anthropic_messages")]
 )
 def test_requests_that_the_provider_accepted(dialect: str, folder: str) -> None:
-    paths = recorded(folder)
-    if not paths:
-        pytest.skip("no shared data: recorded requests are not part of the repository")
-    checked = 0
-    for path in paths:
-        exchanges = json.loads(path.read_text())
-        for exchange in exchanges if isinstance(exchanges, list) else [exchanges]:
-            request = exchange.get("request")
-            if exchange.get("status") != 200 or not request or "messages" not in request:
-                continue
-            found = lint(
-                request["messages"],
-                dialect,
-                system=request.get("system"),
-                tools=request.get("tools"),
-            )
-            assert [v for v in found if v.severity == "error"] == [], path.name
-            checked += 1
-    assert checked > 10
+    accepted = [exchange for exchange in exchanges(folder) if exchange.status == 200]
+    for exchange in accepted:
+        request = exchange.request
+        found = lint(
+            request["messages"], dialect, system=request.get("system"), tools=request.get("tools")
+        )
+        errors_found = [violation for violation in found if violation.severity == "error"]
+        assert errors_found == [], exchange.file
+    assert len(accepted) > 10

@@ -8,8 +8,8 @@ use satchel_core::dialect::{Dialect, read_message};
 use satchel_core::message::Message;
 use satchel_core::node::Node;
 use satchel_core::tokens::chat::{
-    AUDIO_TOKENS, CALL_TOKENS, ChatRules, FILE_TOKENS, IMAGE_TOKENS, TOOL_RESULT_TOKENS,
-    TOOL_USE_TOKENS, count_message_parts, is_exact, message_overhead,
+    AUDIO_TOKENS, CALL_TOKENS, ChatRules, FILE_TOKENS, IMAGE_TOKENS, TOOL_USE_TOKENS,
+    count_message_parts, is_exact, message_overhead,
 };
 use satchel_core::tokens::tools::{ToolRules, ToolTokens, tool_tokens};
 use satchel_core::tokens::{CountTexts, Counter};
@@ -234,12 +234,9 @@ fn a_result_is_the_sum_of_its_blocks() {
     let json = json!({"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "t", "content": blocks}]});
     let text = o200k().count("first line").unwrap() + o200k().count("last line").unwrap();
-    assert_eq!(
-        part_tokens(Dialect::Anthropic, &json),
-        text + IMAGE_TOKENS + TOOL_RESULT_TOKENS
-    );
+    assert_eq!(part_tokens(Dialect::Anthropic, &json), text + IMAGE_TOKENS);
     let empty = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t"}]});
-    assert_eq!(part_tokens(Dialect::Anthropic, &empty), TOOL_RESULT_TOKENS);
+    assert_eq!(part_tokens(Dialect::Anthropic, &empty), 0);
 }
 
 #[test]

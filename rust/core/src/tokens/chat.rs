@@ -39,18 +39,13 @@ pub const FILE_TOKENS: u32 = 3_000;
 /// higher, since none is published.
 pub const CALL_TOKENS: u32 = 10;
 
-/// Tokens of a `tool_use` block in `anthropic` beside its name and its input.
+/// Tokens of a `tool_use` block in `anthropic` and of the framing of its result, beside the name
+/// and the input. With the call, because a result whose content is replaced costs its text alone.
 ///
 /// # Source
 /// Measured on recorded requests to Claude 4 to 5: a call and its result cost 28 to 57 beside
-/// their texts and the framing of two messages; this and [`TOOL_RESULT_TOKENS`] are 40 of these.
-pub const TOOL_USE_TOKENS: u32 = 25;
-
-/// Tokens of a `tool_result` block in `anthropic` beside its content.
-///
-/// # Source
-/// See [`TOOL_USE_TOKENS`].
-pub const TOOL_RESULT_TOKENS: u32 = 15;
+/// their texts and the framing of two messages, most of them about 40.
+pub const TOOL_USE_TOKENS: u32 = 40;
 
 /// Tokens that frame messages and requests in a dialect. A value, so that the figures of one model
 /// can replace the dialect's.
@@ -242,18 +237,13 @@ fn visit_call<T: Text>(part: &Part<T>, count: &mut impl FnMut(&str)) -> u32 {
 }
 
 fn visit_result<T: Text>(part: &Part<T>, count: &mut impl FnMut(&str)) -> u32 {
-    // In `openai` the result is a message and framed as one.
-    let framing = match part.place {
-        Place::BlockContent(_) => TOOL_RESULT_TOKENS,
-        _ => 0,
-    };
     match &part.body {
-        Body::Value(blocks) => blocks.items().iter().fold(framing, |sum, block| {
+        Body::Value(blocks) => blocks.items().iter().fold(0_u32, |sum, block| {
             sum.saturating_add(visit_block(block, count))
         }),
         body => {
             visit_body(body, count);
-            framing
+            0
         }
     }
 }
