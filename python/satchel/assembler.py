@@ -356,7 +356,7 @@ class WorkingSet:
             InputError: as in `Assembler.assemble`.
         """
         is_one = isinstance(messages, dict) or hasattr(messages, "role")
-        several = [cast("object", messages)] if is_one else messages
+        several = [messages] if is_one else messages
         self._core.append(cast("Iterable[object]", several))
 
     def apply(self, event: Mapping[str, Any]) -> None:
