@@ -67,7 +67,7 @@ def print_counts(counts: Sequence[FileCount], total: FileCount) -> None:
     every = [*counts, total] if len(counts) > 1 else [*counts]
     single = len(total.encodings) == 1
     columns = [
-        _Column("file", [_shown(one.file) for one in every], left=True),
+        _Column("file", [Text(printable(one.file)) for one in every], left=True, keep_end=True),
         _Column.figures("conversations", every, "conversations"),
         _Column.figures("messages", every, "messages"),
         _Column.figures("in messages", every, "message_tokens"),
@@ -91,7 +91,7 @@ def print_counts(counts: Sequence[FileCount], total: FileCount) -> None:
 def print_window(packed: Packed, *, most_rows: int) -> None:
     """What happened to each step, then the totals."""
     console = _console()
-    console.print(_heading(packed))
+    console.print(_heading(packed), no_wrap=True, overflow="ellipsis")
     rows = [
         _hidden_row(step) if isinstance(step, int) else _step_row(step, packed)
         for step in _middle_left_out(packed.steps, most_rows)
@@ -136,11 +136,12 @@ def _console() -> Console:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A title and its cells; numbers stand to the right."""
+    """A title and its cells; numbers stand to the right, names of files are cut at their front."""
 
     title: str
     cells: list[Text]
     left: bool = False
+    keep_end: bool = False
 
     @classmethod
     def figures(cls, title: str, counts: Sequence[FileCount], attribute: str) -> _Column:
@@ -170,7 +171,7 @@ def _print_table(
     widths[elastic] = min(widths[elastic], max(_NARROWEST, console.width - others))
     for column, width in zip(columns, widths, strict=True):
         for cell in column.cells:
-            cell.truncate(width, overflow="ellipsis")
+            _cut(cell, width, keep_end=column.keep_end)
         table.add_column(
             column.title,
             justify="left" if column.left else "right",
@@ -183,8 +184,21 @@ def _print_table(
     console.print(table)
 
 
+def _cut(cell: Text, width: int, *, keep_end: bool) -> None:
+    """Cuts a cell to so many terminal cells, with an ellipsis where something is missing."""
+    if not keep_end:
+        cell.truncate(width, overflow="ellipsis")
+        return
+    plain = cell.plain
+    start = 0
+    while cell_len(plain[start:]) > (width if start == 0 else width - 1):
+        start += 1
+    if start:
+        cell.plain = f"…{plain[start:]}"
+
+
 def _shown(text: str, style: str = "") -> Text:
-    return Text(printable(text[:_LONGEST])[:_LONGEST], style=style, end="")
+    return Text(printable(text)[:_LONGEST], style=style)
 
 
 # --- the table of steps ---------------------------------------------------------------------------
@@ -234,7 +248,7 @@ def _heading(packed: Packed) -> Text:
     if packed.chosen.of > 1:
         heading.append(f", conversation {packed.chosen.number:,} of {packed.chosen.of:,}")
     if packed.chosen.conversation.title:
-        heading.append(": ").append_text(_shown(packed.chosen.conversation.title))
+        heading.append(": ").append_text(_shown(packed.chosen.conversation.title[:_LONGEST]))
     heading.append(
         f"\n{printable(found.report.model)}, dialect {found.dialect}, "
         f"policy {printable(found.report.policy)}, counted with {packed.counter.encoding}"
