@@ -168,18 +168,14 @@ def _count_conversation(
 
     named = None if encoding is not None else model or conversation.model
     counter = counter_of(named or encoding or _DEFAULT_ENCODING)
-    costs = models.get(named).tools if named is not None else None
     chosen = dialect or conversation.dialect or _core.detect_dialect(conversation.messages)
     if chosen is None and named is not None:
         chosen = models.get(named).dialect
-    counts = _core.count_messages(
-        counter,
+    counts = counter.count_messages(
         conversation.messages,
         system=conversation.system,
         tools=conversation.tools,
         dialect=chosen,
-        tool_init=costs.init if costs else None,
-        tool_preamble=costs.preamble if costs else None,
     )
     return FileCount(
         file="",
@@ -345,7 +341,7 @@ def _packed(
         conversation.messages, system=conversation.system, tools=conversation.tools
     )
     found = working_set.window(open_calls=open_calls.value)
-    nothing = _core.count_messages(assembler.counter, [], dialect=assembler.dialect)
+    nothing = assembler.counter.count_messages([], dialect=assembler.dialect)
     return Packed(
         chosen=chosen,
         window=found,
