@@ -47,7 +47,7 @@ def counter(model_or_encoding: str, *, tokenizer: str | TextEncoder | None = Non
 
     Example:
         >>> counter("o200k_base").count("What's the weather like in San Francisco?")
-        9
+        8
     """
     if not isinstance(model_or_encoding, str):
         message = f"model_or_encoding must be a str, not {type(model_or_encoding).__name__}"

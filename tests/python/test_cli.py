@@ -151,7 +151,9 @@ def test_window_table_has_a_row_for_each_step_and_the_totals(tmp_path: Path) -> 
     options = ("window", sample, "--model", "gpt-4o", "--budget", "10000")
     packed = run(*options, "--json").json
     shown = run(*options, env={"COLUMNS": "40"}).out
-    rows = re.findall(r"^ *(\d+)(?:-(\d+))?  (\w+) +. (\w+) +([\d,]+) +([\d,]+) ", shown, re.MULTILINE)
+    rows = re.findall(
+        r"^ *(\d+)(?:-(\d+))?  (\w+) +. (\w+) +([\d,]+) +([\d,]+) ", shown, re.MULTILINE
+    )
     assert [
         (int(first), int(last or first) + 1, role, level, number(tokens), number(original))
         for first, last, role, level, tokens, original in rows
@@ -277,9 +279,9 @@ def test_every_form_is_told_apart_by_its_content(form: str, tmp_path: Path) -> N
     for name in ("history.json", "history.jsonl", "history"):
         (tmp_path / name).write_text(FORMS[form], encoding="utf-8")
     names = sorted(tmp_path.iterdir())
-    [*found, from_stdin] = run(
-        "count", *names, "-", "--json", stdin=FORMS[form].encode()
-    ).json["files"]
+    [*found, from_stdin] = run("count", *names, "-", "--json", stdin=FORMS[form].encode()).json[
+        "files"
+    ]
     assert len(found) == 3
     for one in found:
         assert {**one, "file": "-"} == from_stdin
@@ -449,7 +451,7 @@ FAILURES = {
     ),
     "open calls": Failure([USER, CALL], (), "open_calls", 1),
     "no message": Failure([USER, 7], (), "invalid_message", 1),
-    "budget": Failure([USER, LONG], ("--budget", "100"), "over_budget", 1, 605, 100),
+    "budget": Failure([USER, ASSISTANT, LONG], ("--budget", "99"), "over_budget", 2, 605, 99),
     "no budget": Failure([USER], ("--budget", "0"), "invalid_value", None, 0, 1),
     "model": Failure([USER], ("--model", "mystery-1"), "unknown_model"),
     "policy": Failure([USER], ("--policy", "greedy"), "invalid_value"),

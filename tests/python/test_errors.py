@@ -118,9 +118,7 @@ ROWS = [
         lambda: satchel.Assembler("gpt-4o").working_set([USER]).page_in("0" * 32),
     ),
     Row("concurrent_use", satchel.UsageError, two_threads),
-    Row(
-        "invalid_file", satchel.InputError, lambda: list(read_conversations("no such transcript"))
-    ),
+    Row("invalid_file", satchel.InputError, lambda: list(read_conversations("no such transcript"))),
 ]
 
 # Raised by the Python half alone, which is the one that opens files.
