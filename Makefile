@@ -49,9 +49,9 @@ $(EXTENSION): $(TOOLS) pyproject.toml $(RUST_SOURCES)
 # Budgets that are tight for each transcript, so that every level is seen.
 demo: setup
 	$(BIN)/satchel count tests/data/coding.openai.json tests/data/service.openai.json tests/data/korean.anthropic.json
-	$(BIN)/satchel window tests/data/coding.openai.json --model gpt-4o --budget 10000
-	$(BIN)/satchel window tests/data/service.openai.json --model gpt-4o --budget 1800
-	$(BIN)/satchel window tests/data/korean.anthropic.json --model claude-sonnet-4-5 --budget 2700
+	$(BIN)/satchel window tests/data/coding.openai.json --model gpt-4o --budget 11000
+	$(BIN)/satchel window tests/data/service.openai.json --model gpt-4o --budget 2000
+	$(BIN)/satchel window tests/data/korean.anthropic.json --model claude-sonnet-4-5 --budget 4200
 
 # Benches run once, untimed: nextest and `cargo test` run criterion in its test mode, and pytest has
 # --benchmark-disable among its options.

@@ -44,9 +44,10 @@ _STYLES: Final = {
 _MARKS: Final = {"verbatim": "█", "trimmed": "▓", "stub": "▒", "gone": "░"}
 _FIDELITIES: Final = {"approximate": "approx."}
 _PIPE_WIDTH: Final = 120  # cells, where there is no terminal to ask
-_WIDE: Final = 100  # cells; narrower terminals get no preview
+_WIDE: Final = 100  # cells; a narrower terminal gets fewer columns
 _LONGEST: Final = 240  # characters of a text that are handed to rich, which cuts it by cells
-_BAR: Final = 60  # cells
+_LONGEST_BAR: Final = 60  # cells
+_BESIDE_BAR: Final = 40  # cells of its label and figures
 _STEP_TITLES: Final = (
     "messages",
     "role",
@@ -78,11 +79,15 @@ def print_counts(counts: Sequence[FileCount], total: FileCount) -> None:
         _Column.figures("at most", every, "upper"),
         _Column("count", [_certainty(one, named=not single) for one in every], left=True),
     ]
-    if total.upper == total.total:
-        del columns[8]
-    if all(counted.conversations == 1 for counted in counts):
-        del columns[1]
     console = _console()
+    left_out: set[str] = (
+        set() if console.width >= _WIDE else {"in messages", "system", "tools", "overhead"}
+    )
+    if total.upper == total.total:
+        left_out.add("at most")
+    if all(counted.conversations == 1 for counted in counts):
+        left_out.add("conversations")
+    columns = [column for column in columns if column.title not in left_out]
     _print_table(console, columns, elastic=0, footer=len(counts) > 1)
     if single:
         console.print(Text(f"\ncounted with {total.encodings[0]}", style="bright_black"))
@@ -106,7 +111,8 @@ def print_window(packed: Packed, *, most_rows: int) -> None:
     if len(rows) < len(packed.steps):
         console.print(Text("--rows 0 shows all of them", style="italic"))
     console.print()
-    for label, line in _totals(packed):
+    bar_width = min(_LONGEST_BAR, max(_NARROWEST, console.width - _BESIDE_BAR))
+    for label, line in _totals(packed, bar_width):
         console.print(Text(f"{label:<15}", style="bright_black").append_text(line))
 
 
@@ -256,7 +262,7 @@ def _heading(packed: Packed) -> Text:
     return heading
 
 
-def _totals(packed: Packed) -> list[tuple[str, Text]]:
+def _totals(packed: Packed, bar_width: int) -> list[tuple[str, Text]]:
     found = packed.window
     report = found.report
     before = packed.tokens_before
@@ -277,7 +283,7 @@ def _totals(packed: Packed) -> list[tuple[str, Text]]:
     )
     return [
         ("tokens", tokens),
-        ("budget", _bar(packed).append(f" {share:.0%} of {found.budget:,}")),
+        ("budget", _bar(packed, bar_width).append(f" {share:.0%} of {found.budget:,}")),
         ("made of", Text(parts)),
         ("steps", levels),
         ("messages", Text(f"{report.messages:,} -> {len(found.messages):,}")),
@@ -287,7 +293,7 @@ def _totals(packed: Packed) -> list[tuple[str, Text]]:
     ]
 
 
-def _bar(packed: Packed) -> Text:
+def _bar(packed: Packed, width: int) -> Text:
     """The budget as a bar: what is fixed, then steps by level, then what is free."""
     found = packed.window
     by_level = dict.fromkeys(_STYLES, 0)
@@ -304,10 +310,10 @@ def _bar(packed: Packed) -> Text:
         *((by_level[level], _MARKS[level], _STYLES[level]) for level in by_level),
     ):
         reached += tokens
-        until = min(_BAR, round(_BAR * reached * scale / found.budget))
+        until = min(width, round(width * reached * scale / found.budget))
         bar.append(mark * (until - filled), style=style)
         filled = max(filled, until)
-    return bar.append("·" * (_BAR - filled), style="bright_black")
+    return bar.append("·" * (width - filled), style="bright_black")
 
 
 def _certainty(counted: FileCount, *, named: bool) -> Text:
