@@ -5,7 +5,7 @@
 //! document; if it is no JSON, it may be a Markdown history. Lines are looked at until one tells
 //! what the file is.
 
-use super::detect::{Kind, classify, is_message};
+use super::detect::{Kind, classify, is_message, is_row};
 use super::json::{Json, JsonError, TOO_NESTED, parse};
 use super::{Conversation, Format, Item, Problem, aider, exchange, request, row};
 
@@ -222,6 +222,11 @@ impl Reader {
                 } else {
                     records.push(record);
                 }
+            }
+            State::Rows if is_message(&record.value) && !is_row(&record.value) => {
+                let what = "expected a list of messages or an object with messages, as on the \
+                            first line";
+                self.items.push(Err(Problem::new(record.line, what)));
             }
             State::Rows => self.read_value(record),
             State::Start | State::First(_) | State::Document | State::Failed => {}
