@@ -140,7 +140,7 @@ def read_transcripts(
     on_error: Literal["raise", "skip"] = "raise",
     on_read: Callable[[int], None] | None = None,
 ) -> Iterator[Transcript]:
-    """The conversations of transcript files, in order; lazily where a file has one a line.
+    r"""The conversations of transcript files, in order; lazily where a file has one a line.
 
     Text is UTF-8, with or without a byte order mark; files may be compressed by gzip. Strings keep
     lone halves of surrogate pairs, as ``json.loads`` does.
@@ -158,10 +158,11 @@ def read_transcripts(
             ``invalid_value`` for an unknown format or ``on_error``.
 
     Example:
-        >>> from pathlib import Path
-        >>> lines = '{"messages": [{"role": "user", "content": "Hello"}]}\\n' * 2
-        >>> _ = Path("two.jsonl").write_text(lines)
-        >>> [transcript.index for transcript in read_transcripts("two.jsonl")]
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     _ = file.write(b'{"messages": [{"role": "user", "content": "Hello"}]}\n' * 2)
+        ...     file.flush()
+        ...     [transcript.index for transcript in read_transcripts(file.name)]
         [0, 1]
     """
     if format != "auto" and format not in FORMATS:
@@ -193,7 +194,6 @@ def file_error(source: str, what: str, *, line: int | None = None) -> InputError
 
 def _warn(error: InputError) -> None:
     warnings.warn(f"{error}; skipped", TranscriptWarning, stacklevel=2)
-
 
 
 def _read_all(

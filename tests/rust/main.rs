@@ -17,6 +17,7 @@ mod histories;
 mod lint;
 mod page;
 mod prune;
+mod readers;
 mod score;
 mod window;
 mod working_set;

@@ -35,9 +35,9 @@ pub(crate) struct PyTranscriptReader {
 #[pymethods]
 impl PyTranscriptReader {
     #[new]
-    #[pyo3(signature = (format=None))]
-    fn new(format: Option<&str>) -> PyResult<Self> {
-        let format = format.map(Format::from_name).transpose().map_err(PyError)?;
+    #[pyo3(signature = (file_format=None))]
+    fn new(file_format: Option<&str>) -> PyResult<Self> {
+        let format = file_format.map(Format::from_name).transpose().map_err(PyError)?;
         Ok(Self {
             reader: Some(Reader::new(format)),
             keys: BTreeMap::new(),
@@ -48,13 +48,13 @@ impl PyTranscriptReader {
     fn feed<'py>(
         &mut self,
         py: Python<'py>,
-        bytes: Bound<'py, PyBytes>,
+        piece: Bound<'py, PyBytes>,
     ) -> PyResult<Bound<'py, PyList>> {
         let Some(reader) = &mut self.reader else {
             return Ok(PyList::empty(py));
         };
-        let bytes = PyBackedBytes::from(bytes);
-        let items = run(py, || Ok(reader.feed(&bytes)))?;
+        let piece = PyBackedBytes::from(piece);
+        let items = run(py, || Ok(reader.feed(&piece)))?;
         self.converted(py, items)
     }
 
