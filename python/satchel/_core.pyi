@@ -9,6 +9,27 @@ from numpy.typing import NDArray
 from satchel.counting import TextEncoder
 from satchel.errors import SatchelError
 
+__all__ = [
+    "Counter",
+    "MessageTokens",
+    "WorkingSet",
+    "__version__",
+    "allocate_budget",
+    "column_names",
+    "count_messages",
+    "debug_build",
+    "describe_json",
+    "describe_message",
+    "describe_text",
+    "detect_dialect",
+    "error_codes",
+    "lint_rows",
+    "lint_rules",
+    "prune_tool_outputs",
+    "score_messages",
+    "sliding_window",
+    "token_window",
+]
 
 __version__: str
 debug_build: bool
@@ -211,9 +232,7 @@ class WorkingSet:
         """Number of raw messages."""
     def messages(self) -> list[Any]:
         """The raw messages, the caller's own objects."""
-    def page_in(
-        self, pointer: str, *, pattern: str | None, lines: tuple[int, int] | None
-    ) -> str:
+    def page_in(self, pointer: str, *, pattern: str | None, lines: tuple[int, int] | None) -> str:
         """The content behind a pointer."""
     def pointers(self) -> list[tuple[str, int | None, int]]:
         """What the newest window points to: pointer, message, tokens of the original."""

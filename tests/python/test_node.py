@@ -111,7 +111,7 @@ class Name(str):
         """Lie."""
         raise RuntimeError
 
-    def encode(self, *_args: object) -> bytes:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride] - lies on purpose
+    def encode(self, *_args: object) -> bytes:  # pyright: ignore[reportIncompatibleMethodOverride] - lies on purpose
         """Lie."""
         raise RuntimeError
 
@@ -123,7 +123,9 @@ class Speaker(enum.StrEnum):
 
 
 def test_string_subclasses() -> None:
-    described = _core.describe_message({"role": Speaker.USER, "content": Name("hi\ud800")}, "openai")
+    described = _core.describe_message(
+        {"role": Speaker.USER, "content": Name("hi\ud800")}, "openai"
+    )
     assert described["role"] == "user"
     assert described["parts"][0]["page"] == b"hi\xed\xa0\x80"
 
