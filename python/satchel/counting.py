@@ -71,4 +71,6 @@ def counter(model_or_encoding: str, *, tokenizer: str | TextEncoder | None = Non
     from satchel import models  # noqa: PLC0415 - as above
 
     model = models.get(model_or_encoding)
-    return Counter(model.encoding, exact=model.exact, margin=model.margin)
+    # The margin carries the model's factor too: its tokens are at most this share above the count.
+    margin = model.factor * (1 + model.margin) - 1
+    return Counter(model.encoding, exact=model.exact, margin=max(margin, 0.0))
