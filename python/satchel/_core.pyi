@@ -16,7 +16,6 @@ __all__ = [
     "__version__",
     "allocate_budget",
     "column_names",
-    "count_messages",
     "debug_build",
     "describe_json",
     "describe_message",

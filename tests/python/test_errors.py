@@ -152,7 +152,7 @@ def test_errors_keep_their_context_and_their_built_in_base(
     cls: type[satchel.SatchelError],
 ) -> None:
     error = cls("message 7 has 9000 tokens", code="x", index=7, value=9_000, limit=8_192)
-    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - made right here
+    again = pickle.loads(pickle.dumps(error))
     for one in (error, again):
         assert isinstance(one, satchel.SatchelError)
         assert isinstance(one, BUILT_IN[cls])
