@@ -33,8 +33,8 @@ CALL: dict[str, Any] = {
     ],
 }
 # One of each kind of text that could act on a terminal: markup, colour, title, clearing, a C1
-# control sequence, carriage return, backspace, bidirectional override, zero width, a line separator,
-# stacked marks, a lone surrogate, a tag character.
+# control sequence, carriage return, backspace, bidirectional override, zero width, a line
+# separator, stacked marks, a lone surrogate, a tag character.
 HOSTILE = (
     "[bold red]styled[/] \x1b[31mred\x1b]0;title\x07 \x9b2J \r\x08 \u202eevil\u202c \u200b\u2066 "
     "\u2028 e" + "\u0336" * 200 + " \ud800 \U000e0041 [/nothing] :boom: 한국어"
@@ -150,7 +150,9 @@ def test_window_table_has_a_row_for_each_step_and_the_totals(tmp_path: Path) -> 
     options = ("window", sample, "--model", "gpt-4o", "--budget", "10000")
     packed = run(*options, "--json").json
     shown = run(*options, env={"COLUMNS": "40"}).out
-    rows = re.findall(r"^ *(\d+)(?:-(\d+))?  (\w+) +. (\w+) +([\d,]+) +([\d,]+) ", shown, re.M)
+    rows = re.findall(
+        r"^ *(\d+)(?:-(\d+))?  (\w+) +. (\w+) +([\d,]+) +([\d,]+) ", shown, re.MULTILINE
+    )
     assert [
         (int(first), int(last or first) + 1, role, level, number(tokens), number(original))
         for first, last, role, level, tokens, original in rows
@@ -178,9 +180,9 @@ def test_long_tables_leave_out_the_middle(tmp_path: Path) -> None:
     steps = len(run(*options, "--json").json["steps"])
     shown = run(*options, "--rows", "9").out
     assert f"{steps - 9} more" in shown
-    assert len(re.findall(r"^ *\d[\d-]*  \w+ +. \w+ ", shown, re.M)) == 9
+    assert len(re.findall(r"^ *\d[\d-]*  \w+ +. \w+ ", shown, re.MULTILINE)) == 9
     every = run(*options, "--rows", "0").out
-    assert len(re.findall(r"^ *\d[\d-]*  \w+ +. \w+ ", every, re.M)) == steps
+    assert len(re.findall(r"^ *\d[\d-]*  \w+ +. \w+ ", every, re.MULTILINE)) == steps
     assert " more" not in every
 
 
@@ -465,7 +467,7 @@ FAILURES = {
 def test_typed_errors_are_one_line_or_one_object(name: str, tmp_path: Path) -> None:
     failure = FAILURES[name]
     history = written(tmp_path / "history.json", failure.history)
-    options = ("window", history, "--model", "gpt-4o", *failure.options)
+    options: tuple[str | Path, ...] = ("window", history, "--model", "gpt-4o", *failure.options)
     ran = run(*options, code=2)
     assert ran.out == ""
     assert ran.err.startswith("satchel: ")
