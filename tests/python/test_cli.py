@@ -278,10 +278,12 @@ def test_every_form_is_told_apart_by_its_content(form: str, tmp_path: Path) -> N
     for name in ("history.json", "history.jsonl", "history"):
         (tmp_path / name).write_text(FORMS[form], encoding="utf-8")
     names = sorted(tmp_path.iterdir())
-    for one in run("count", *names, "--json").json["files"]:
+    files = run("count", *names, "--json").json["files"]
+    assert len(files) == len(names)
+    for one in files:
         assert (one["conversations"], one["messages"], one["total"]) == (1, 2, 24)
     from_stdin = run("count", "-", "--json", stdin=FORMS[form].encode())
-    assert from_stdin.json["files"][0] == {**one, "file": "-"}
+    assert from_stdin.json["files"][0] == {**files[-1], "file": "-"}
 
 
 def test_system_tools_model_and_dialect_come_from_the_file(tmp_path: Path) -> None:
