@@ -139,7 +139,7 @@ fn count(c: &mut Criterion) {
         let run = "a".repeat(100_000);
         group.throughput(Throughput::Bytes(100_000));
         group.bench_function(format!("run/{name}"), |b| {
-            b.iter(|| counter.count(black_box(&run)))
+            b.iter(|| counter.count(black_box(&run)));
         });
     }
     group.finish();

@@ -1,5 +1,111 @@
-"""Packs the context window of an LLM agent under an exact token budget."""
+"""Packs the context window of an LLM agent under an exact token budget.
 
-from satchel.counting import Counter, counter
+Every public name is loaded when it is first used, so ``import satchel`` costs a few milliseconds
+and imports neither the native half nor numpy, pydantic or tiktoken.
 
-__all__ = ["Counter", "counter"]
+Example:
+    >>> import satchel
+    >>> satchel.counter("gpt-4o").exact
+    True
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # type checkers know the name; importing typing would cost milliseconds
+if TYPE_CHECKING:
+    from satchel import models
+    from satchel._core import __version__
+    from satchel.assembler import Assembler, Budget, Window, WorkingSet
+    from satchel.counting import Counter, MessageTokens, counter
+    from satchel.errors import (
+        BudgetError,
+        InputError,
+        PageNotFoundError,
+        SatchelError,
+        StoreError,
+        UsageError,
+    )
+    from satchel.linting import Violation, lint
+    from satchel.policy import Policy
+    from satchel.windows import (
+        TokenBudget,
+        allocate_budget,
+        prune_tool_outputs,
+        score_messages,
+        sliding_window,
+        token_window,
+    )
+
+__all__ = [
+    "Assembler",
+    "Budget",
+    "BudgetError",
+    "Counter",
+    "InputError",
+    "MessageTokens",
+    "PageNotFoundError",
+    "Policy",
+    "SatchelError",
+    "StoreError",
+    "TokenBudget",
+    "UsageError",
+    "Violation",
+    "Window",
+    "WorkingSet",
+    "__version__",
+    "allocate_budget",
+    "counter",
+    "lint",
+    "models",
+    "prune_tool_outputs",
+    "score_messages",
+    "sliding_window",
+    "token_window",
+]
+
+# The module each name lives in; a name that is missing here is a public module of its own.
+_HOMES = {
+    "_core": ("__version__",),
+    "assembler": ("Assembler", "Budget", "Window", "WorkingSet"),
+    "counting": ("Counter", "MessageTokens", "counter"),
+    "errors": (
+        "BudgetError",
+        "InputError",
+        "PageNotFoundError",
+        "SatchelError",
+        "StoreError",
+        "UsageError",
+    ),
+    "linting": ("Violation", "lint"),
+    "policy": ("Policy",),
+    "windows": (
+        "TokenBudget",
+        "allocate_budget",
+        "prune_tool_outputs",
+        "score_messages",
+        "sliding_window",
+        "token_window",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+if not TYPE_CHECKING:  # a visible __getattr__ would make every misspelt name pass the checkers
+
+    def __getattr__(name: str) -> object:
+        """Loads a public name on first use (PEP 562) and keeps it."""
+        if name not in __all__:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        from importlib import import_module  # noqa: PLC0415 - only the first use of a name pays
+
+        home = _HOME_OF.get(name)
+        value: object = import_module(f"{__name__}.{home or name}")
+        if home is not None:
+            value = getattr(value, name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,13 +1,18 @@
+"""The native half of the package: types and functions as Rust defines them."""
+
 from collections.abc import Callable, Iterable
-from typing import Literal, Protocol, final
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satchel.counting import TextEncoder
+from satchel.errors import SatchelError
 
 __version__: str
 debug_build: bool
+
+_T = TypeVar("_T")
 
 class _CountsText(Protocol):
     def count(self, text: str, /) -> int: ...
@@ -66,6 +71,188 @@ class Counter:
         Never splits a character. ``"both"`` keeps half of the tokens from each end and puts
         nothing between. A counter of the caller's own must count empty text as 0.
         """
+    def count_messages(
+        self,
+        messages: Iterable[object],
+        /,
+        *,
+        system: object = None,
+        tools: object = None,
+        dialect: str | None = None,
+        calibration: object = None,
+    ) -> MessageTokens:
+        """Tokens of the messages of a request.
+
+        Args:
+            messages: the messages, as dicts or SDK objects.
+            system: the ``system`` argument of the request: a string or a list of text blocks.
+            tools: the tool definitions of the request.
+            dialect: ``"openai"`` or ``"anthropic"``; default: what the messages give away,
+                ``"openai"`` if they would read the same in both.
+            calibration: something with ``factor`` and ``offset``; ``total`` is then
+                ``ceil(factor * total + offset)``.
+
+        Raises:
+            InputError: ``invalid_message`` or ``too_deep`` with the index of the message,
+                ``unknown_dialect``, ``counter_failed``, ``invalid_value`` for a wrong calibration.
+        """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __getnewargs_ex__(self) -> tuple[tuple[object], dict[str, object]]: ...
+
+def error_codes() -> dict[str, type[SatchelError]]:
+    """The exception class of every error code, in the order of the catalogue."""
+
+def sliding_window(messages: list[_T], max_messages: int, /, *, dialect: str | None) -> list[_T]:
+    """All instructions, then the newest steps of at most ``max_messages`` messages together."""
+
+def token_window(
+    messages: list[_T],
+    max_tokens: int,
+    /,
+    *,
+    counter: Counter,
+    dialect: str | None,
+    model_dialect: str | None,
+) -> list[_T]:
+    """All instructions, then the newest steps that fit into what they leave of ``max_tokens``.
+
+    ``model_dialect`` asks for the chat formula, and is the dialect of messages that do not tell
+    theirs; ``None`` counts content text.
+    """
+
+def allocate_budget(
+    total_tokens: int, shares: list[tuple[str, float]], /
+) -> tuple[int, int, int, int, int]:
+    """Tokens of the five sections, in the order of their names."""
+
+def score_messages(
+    messages: list[object],
+    /,
+    *,
+    weights: list[tuple[str, float]] | None,
+    query: str | None,
+    counter: Counter,
+) -> NDArray[np.float32]:
+    """One score per message, from 0 to 1.
+
+    ``weights`` is ``None`` for the keyword formula, else the default weights with the named ones
+    replaced.
+    """
+
+def prune_tool_outputs(
+    messages: list[_T], /, *, max_chars: int, keep_last: int, strip: list[str]
+) -> list[_T]:
+    """The messages with old, long tool outputs cut to ``max_chars`` characters and a note."""
+
+@final
+class MessageTokens:
+    """What the messages of one request cost, in tokens. Immutable.
+
+    Without a calibration ``total == per_message.sum() + system + tools + overhead``.
+    """
+
+    def __new__(
+        cls,
+        *,
+        per_message: NDArray[np.uint32],
+        total: int,
+        upper: int,
+        system: int,
+        tools: int,
+        overhead: int,
+        exact: bool,
+    ) -> MessageTokens: ...
+    @property
+    def per_message(self) -> NDArray[np.uint32]:
+        """Tokens of each message with its framing, shape ``(len(messages),)``; read-only."""
+    @property
+    def total(self) -> int:
+        """Input tokens of the whole request; scaled, if a calibration was given."""
+    @property
+    def upper(self) -> int:
+        """``total`` with the counter's margin: ``ceil(total * (1 + margin))``."""
+    @property
+    def system(self) -> int:
+        """Tokens of the ``system`` argument."""
+    @property
+    def tools(self) -> int:
+        """Tokens of the tool definitions, fixed ones included."""
+    @property
+    def overhead(self) -> int:
+        """Tokens that a request costs beside all of these."""
+    @property
+    def exact(self) -> bool:
+        """Whether ``total`` is the provider's own count.
+
+        True for plain text and flat tool schemas in the ``openai`` dialect with an exact counter.
+        Calls, results, reasoning, media and other dialects are documented estimates.
+        """
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, object]]: ...
+
+def lint_rows(
+    messages: Iterable[object], /, dialect: str, *, system: object = None, tools: object = None
+) -> list[tuple[str, Literal["error", "warning"], int | None, str, str]]:
+    """The findings of ``satchel.lint`` as rows: the fields of a ``Violation``."""
+
+def lint_rules() -> list[tuple[str, str, Literal["error", "warning"], str, str]]:
+    """The catalogue of ``satchel.lint`` as rows: the fields of a ``Rule``."""
+
+def detect_dialect(messages: list[Any], /) -> str | None:
+    """The dialect that messages give away; None if they would read the same in several."""
+
+def describe_message(message: object, /, dialect: str) -> dict[str, Any]:
+    """What the reader of ``dialect`` makes of one message: role, name and parts.
+
+    Each part has ``kind``, ``place`` (a path), ``is_error``, ``id``, ``tool`` and ``page`` (bytes).
+    """
+
+def describe_json(json: str, /, dialect: str) -> dict[str, Any]:
+    """:func:`describe_message` for a message that is still JSON text."""
+
+def describe_text(text: str, /) -> dict[str, Any]:
+    """How a string is kept: ``object`` (itself), ``utf8`` as counted, ``page`` bytes, ``json``."""
+
+column_names: dict[str, tuple[str, ...]]
+
+_Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int]
+_Explained: TypeAlias = tuple[int, int, str, str, int, int, float, str, str, int]
+
+@final
+class WorkingSet:
+    """The fold over one log; ``satchel.WorkingSet`` is the public face.
+
+    Args:
+        counter: counts every text.
+        settings: event 0 as JSON.
+        messages: the history.
+        events: the list of further events as JSON.
+    """
+
+    def __new__(
+        cls, counter: Counter, settings: str, messages: Iterable[object], events: str
+    ) -> WorkingSet: ...
+    def append(self, messages: Iterable[object]) -> None:
+        """Appends messages; all or, on an error, none."""
+    def apply(self, event: str) -> None:
+        """Folds one event, given as JSON, at the end of the log."""
+    def window(self, *, synthesize: bool) -> tuple[list[Any], _Figures]:
+        """The messages of the window at the pending boundary, and its figures.
+
+        The figures are tokens, upper estimate, stable prefix tokens, compactions, raw messages,
+        revision, and the number of steps that are verbatim, trimmed, stubs and gone.
+        """
+    def __len__(self) -> int:
+        """Number of raw messages."""
+    def messages(self) -> list[Any]:
+        """The raw messages, the caller's own objects."""
+    def page_in(
+        self, pointer: str, *, pattern: str | None, lines: tuple[int, int] | None
+    ) -> str:
+        """The content behind a pointer."""
+    def pointers(self) -> list[tuple[str, int | None, int]]:
+        """What the newest window points to: pointer, message, tokens of the original."""
+    def explain(self, index: int | None = None) -> list[_Explained]:
+        """What happened to each step, or to the step of one message."""
+    def columns(self) -> dict[str, Any]:
+        """The same as numpy arrays by name, one entry per step."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from satchel._core import Counter
+from satchel._core import Counter, MessageTokens
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Counter", "TextEncoder", "counter"]
+__all__ = ["Counter", "MessageTokens", "TextEncoder", "counter"]
 
 
 @runtime_checkable
@@ -47,7 +47,7 @@ def counter(model_or_encoding: str, *, tokenizer: str | TextEncoder | None = Non
 
     Example:
         >>> counter("o200k_base").count("What's the weather like in San Francisco?")
-        9
+        8
     """
     if not isinstance(model_or_encoding, str):
         message = f"model_or_encoding must be a str, not {type(model_or_encoding).__name__}"
@@ -68,7 +68,9 @@ def counter(model_or_encoding: str, *, tokenizer: str | TextEncoder | None = Non
         if error.code != "unknown_encoding":
             raise
     # Here, because the registry is a file to parse and most callers name an encoding.
-    from satchel import models  # noqa: PLC0415
+    from satchel import models  # noqa: PLC0415 - as above
 
     model = models.get(model_or_encoding)
-    return Counter(model.encoding, exact=model.exact, margin=model.margin)
+    # The margin carries the model's factor too: its tokens are at most this share above the count.
+    margin = model.factor * (1 + model.margin) - 1
+    return Counter(model.encoding, exact=model.exact, margin=max(margin, 0.0))

@@ -7,6 +7,8 @@ contain the text of a conversation.
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "BudgetError",
     "InputError",
@@ -43,7 +45,13 @@ class SatchelError(Exception):
         self.limit = limit
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), str(self), self.code, self.index, self.value, self.limit))
+        context = {
+            "code": self.code,
+            "index": self.index,
+            "value": self.value,
+            "limit": self.limit,
+        }
+        return (_rebuild, (type(self), str(self), context))
 
 
 class InputError(SatchelError, ValueError):
@@ -59,19 +67,15 @@ class StoreError(SatchelError):
 
 
 class PageNotFoundError(SatchelError, LookupError):
-    """No page has this pointer (code ``page_not_found``, or ``forgotten`` after an explicit act)."""
+    """No page has this pointer.
+
+    Code ``page_not_found``, or ``forgotten`` after an explicit act.
+    """
 
 
 class UsageError(SatchelError, RuntimeError):
     """An object was used in a way it does not allow, such as from two threads at once."""
 
 
-def _rebuild(
-    cls: type[SatchelError],
-    message: str,
-    code: str,
-    index: int | None,
-    value: int | None,
-    limit: int | None,
-) -> SatchelError:
-    return cls(message, code=code, index=index, value=value, limit=limit)
+def _rebuild(cls: type[SatchelError], message: str, context: dict[str, Any]) -> SatchelError:
+    return cls(message, **context)

@@ -1,5 +1,24 @@
-//! What the core promises, in one binary.
-#![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
+//! The core's own tests: one binary, one module per noun.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that meets an unexpected error should stop there"
+)]
+#![allow(missing_docs, reason = "tests are named after what they hold")]
+#![allow(
+    unreachable_pub,
+    reason = "modules of one test binary share their items"
+)]
 
+mod budget;
+mod chat;
+mod choose;
 mod counter;
+mod dialect;
 mod encoder;
+mod histories;
+mod lint;
+mod page;
+mod prune;
+mod score;
+mod window;
+mod working_set;

@@ -3,9 +3,27 @@
 //! The core is a pure function of its input: no I/O, no clock, no randomness, no model.
 #![forbid(unsafe_code)]
 
+pub mod budget;
+pub mod choose;
+pub mod compaction;
+pub mod content;
+pub mod dialect;
 pub mod error;
+pub mod event;
+pub mod level;
 pub mod message;
 pub mod node;
+pub mod page;
+pub mod plan;
+pub mod policy;
+pub mod prune;
+pub mod render;
+pub mod salience;
+pub mod shrink;
+pub mod step;
 pub mod tokens;
+pub mod transcript;
+pub mod window;
+pub mod working_set;
 
 pub use error::{Error, ErrorKind, Result};

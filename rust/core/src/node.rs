@@ -22,6 +22,12 @@ pub trait Text: Debug + Send + Sync + 'static {
     fn to_bytes(&self) -> Vec<u8> {
         self.with(|text| text.as_bytes().to_vec())
     }
+
+    /// Appends the text as a JSON string. A representation that can hold lone surrogates writes
+    /// them as escapes, so that nothing is lost.
+    fn write_json(&self, out: &mut String) {
+        self.with(|text| write_json_string(text, out));
+    }
 }
 
 impl Text for Box<str> {
@@ -75,6 +81,12 @@ pub trait Node: Sized {
     /// The field `key` of a map; `None` if this is no map or the field is missing.
     /// A field that is there and null is `Some` of a null node.
     fn get(&self, key: &'static str) -> Option<Self>;
+
+    /// Number of fields of a map, where that is known at once; readers of plain messages stop
+    /// looking for optional fields then.
+    fn field_count(&self) -> Option<usize> {
+        None
+    }
 
     /// Length of a list; 0 for everything else.
     fn len(&self) -> usize;
@@ -148,7 +160,7 @@ impl<T: Text> Value<T> {
             Self::Bool(true) => out.push_str("true"),
             Self::Bool(false) => out.push_str("false"),
             Self::Number(number) => out.push_str(number),
-            Self::Text(text) => text.with(|text| write_json_string(text, out)),
+            Self::Text(text) => text.write_json(out),
             Self::List(items) => {
                 out.push('[');
                 for (index, item) in items.iter().enumerate() {
@@ -165,7 +177,7 @@ impl<T: Text> Value<T> {
                     if index > 0 {
                         out.push(',');
                     }
-                    key.with(|key| write_json_string(key, out));
+                    key.write_json(out);
                     out.push(':');
                     value.write_json(out);
                 }
@@ -212,6 +224,12 @@ impl<T: Text> Value<T> {
 /// Appends `text` as a JSON string with the mandatory escapes only.
 pub fn write_json_string(text: &str, out: &mut String) {
     out.push('"');
+    write_json_chars(text, out);
+    out.push('"');
+}
+
+/// Appends `text` as the inside of a JSON string.
+pub fn write_json_chars(text: &str, out: &mut String) {
     let mut rest = 0;
     for (at, byte) in text.bytes().enumerate() {
         let escape = match byte {
@@ -235,7 +253,6 @@ pub fn write_json_string(text: &str, out: &mut String) {
         rest = at + 1;
     }
     out.push_str(&text[rest..]);
-    out.push('"');
 }
 
 /// The error for a value that is nested deeper than [`MAX_DEPTH`].
@@ -264,6 +281,10 @@ impl Node for &serde_json::Value {
 
     fn get(&self, key: &'static str) -> Option<Self> {
         self.as_object()?.get(key)
+    }
+
+    fn field_count(&self) -> Option<usize> {
+        self.as_object().map(serde_json::Map::len)
     }
 
     fn len(&self) -> usize {

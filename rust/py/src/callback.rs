@@ -11,7 +11,7 @@ use satchel_core::tokens::{CountTexts, Counter};
 
 use crate::counter::PyCounter;
 use crate::error::invalid_value;
-use crate::text::wrong_type;
+use crate::utf8::wrong_type;
 
 thread_local! {
     /// What the last callback on this thread raised, until the core's error is translated here.

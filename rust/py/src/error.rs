@@ -1,7 +1,7 @@
 //! The only conversion from the core's error to Python's exceptions.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 use satchel_core::error::{Error, ErrorGroup, ErrorKind};
 
 pyo3::import_exception!(satchel.errors, BudgetError);
@@ -22,13 +22,7 @@ impl From<Error> for PyError {
 impl From<PyError> for PyErr {
     fn from(PyError(error): PyError) -> Self {
         Python::attach(|py| {
-            let class = match error.kind().group() {
-                ErrorGroup::Input => py.get_type::<InputError>(),
-                ErrorGroup::Budget => py.get_type::<BudgetError>(),
-                ErrorGroup::Page => py.get_type::<PageNotFoundError>(),
-                ErrorGroup::Usage => py.get_type::<UsageError>(),
-            };
-            let raised = match build(&class.into_any(), &error) {
+            let raised = match build(&class_of(py, error.kind()), &error) {
                 Ok(exception) => Self::from_value(exception),
                 Err(failure) => failure,
             };
@@ -47,7 +41,26 @@ pub(crate) fn invalid_value(message: &str) -> PyErr {
     PyError(Error::new(ErrorKind::InvalidValue, message)).into()
 }
 
-fn build<'py>(class: &Bound<'py, PyAny>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
+/// The exception class of every error code, in the order of the catalogue.
+#[pyfunction]
+pub(crate) fn error_codes(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let classes = PyDict::new(py);
+    for kind in ErrorKind::ALL {
+        classes.set_item(kind.code(), class_of(py, kind))?;
+    }
+    Ok(classes)
+}
+
+fn class_of(py: Python<'_>, kind: ErrorKind) -> Bound<'_, PyType> {
+    match kind.group() {
+        ErrorGroup::Input => py.get_type::<InputError>(),
+        ErrorGroup::Budget => py.get_type::<BudgetError>(),
+        ErrorGroup::Page => py.get_type::<PageNotFoundError>(),
+        ErrorGroup::Usage => py.get_type::<UsageError>(),
+    }
+}
+
+fn build<'py>(class: &Bound<'py, PyType>, error: &Error) -> PyResult<Bound<'py, PyAny>> {
     let context = PyDict::new(class.py());
     context.set_item("code", error.code())?;
     context.set_item("index", error.index())?;

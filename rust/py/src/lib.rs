@@ -1,25 +1,55 @@
 //! Python bindings: convert, detach, convert.
 #![deny(unsafe_code)]
 
-use pyo3::prelude::*;
-
+mod budget;
 mod callback;
+mod content;
 mod counter;
+mod describe;
 mod error;
 mod gil;
-mod text;
+mod lint;
+mod message_tokens;
+mod node;
+mod prune;
+mod pytext;
+mod render;
+mod score;
+mod utf8;
+mod window;
+mod working_set;
 
 /// The native half of the `satchel` package.
-#[pymodule(gil_used = false)]
+#[pyo3::pymodule(gil_used = false)]
 mod _core {
-    use super::*;
+    use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::budget::allocate_budget;
+    #[pymodule_export]
     use crate::counter::PyCounter;
+    #[pymodule_export]
+    use crate::describe::{describe_json, describe_message, describe_text, detect_dialect};
+    #[pymodule_export]
+    use crate::error::error_codes;
+    #[pymodule_export]
+    use crate::lint::{lint_rows, lint_rules};
+    #[pymodule_export]
+    use crate::message_tokens::PyMessageTokens;
+    #[pymodule_export]
+    use crate::prune::prune_tool_outputs;
+    #[pymodule_export]
+    use crate::score::score_messages;
+    #[pymodule_export]
+    use crate::window::{sliding_window, token_window};
+    #[pymodule_export]
+    use crate::working_set::PyWorkingSet;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        let column_names = crate::working_set::column_names(module.py())?;
+        module.add("column_names", column_names)?;
         // Benchmarks refuse to trust a debug build; see `satchel.testing.require_release`.
         module.add("debug_build", cfg!(debug_assertions))
     }

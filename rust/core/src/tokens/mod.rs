@@ -5,6 +5,7 @@
 //! unless a single piece is longer than 64 bytes.
 
 mod cache;
+pub mod chat;
 mod classes;
 mod counter;
 mod encoder;
@@ -13,6 +14,7 @@ mod merge;
 mod parallel;
 mod split;
 mod table;
+pub mod tools;
 mod truncate;
 mod vocabulary;
 

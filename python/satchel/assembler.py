@@ -1,0 +1,525 @@
+"""The assembler: settings that are chosen once, and the working set over one log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from satchel import _core, models
+from satchel.counting import Counter, counter as counter_of
+from satchel.errors import InputError
+from satchel.policy import Policy
+from satchel.window import Page, Report, StepReport, Window, WindowDiff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from satchel.counting import CountsText
+
+__all__ = [
+    "Assembler",
+    "Budget",
+    "Columns",
+    "Page",
+    "Report",
+    "StepReport",
+    "Window",
+    "WindowDiff",
+    "WorkingSet",
+]
+
+OpenCalls = Literal["raise", "synthesize"]
+
+_LEVELS: Final = ("verbatim", "trimmed", "stub", "gone")
+
+
+class _Unset:
+    """Stands for an argument that was not given, where None means none."""
+
+
+_UNSET: Final = _Unset()
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Input tokens of a request: a number, or what the model's window leaves.
+
+    Attributes:
+        tokens: input tokens of the whole request; None for the model's window less the reserve.
+        reserve_tokens: tokens kept for the answer; None for the model's output limit, at most a
+            quarter of its window. Only used if ``tokens`` is None.
+
+    Raises:
+        InputError: ``invalid_value`` for a number below 1 (reserve: below 0) or both given.
+    """
+
+    tokens: int | None = None
+    reserve_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("tokens", self.tokens, 1),
+            ("reserve_tokens", self.reserve_tokens, 0),
+        ):
+            if value is None:
+                continue
+            if not isinstance(value, int) or isinstance(value, bool):
+                message = f"budget {name} must be an int, not {type(value).__name__}"
+                raise InputError(message, code="invalid_value")
+            if value < least:
+                message = f"budget {name} is {value}, must be at least {least}"
+                raise InputError(message, code="invalid_value", value=value, limit=least)
+        if self.tokens is not None and self.reserve_tokens is not None:
+            message = "give tokens or reserve_tokens: tokens is already without the reserve"
+            raise InputError(message, code="invalid_value")
+
+    def resolve(self, model: models.Model) -> int:
+        """The input tokens for ``model``."""
+        if self.tokens is not None:
+            return self.tokens
+        return model.input_budget(reserve_tokens=self.reserve_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A snapshot of what happened to each step; read-only arrays of one length.
+
+    Attributes:
+        first: raw index of the step's first message, uint32.
+        end: one past the raw index of its last message, uint32.
+        level: index into ``level_names``, uint8.
+        tokens: tokens in the window, uint32.
+        original_tokens: tokens of the original, uint32.
+        salience: 0 to 1, float32.
+        fidelity: index into ``fidelity_names``, uint8.
+        reason: index into ``reason_names``, uint8.
+        compaction: number of the compaction that decided, from 1; 0 if none has, uint32.
+    """
+
+    first: NDArray[np.uint32]
+    end: NDArray[np.uint32]
+    level: NDArray[np.uint8]
+    tokens: NDArray[np.uint32]
+    original_tokens: NDArray[np.uint32]
+    salience: NDArray[np.float32]
+    fidelity: NDArray[np.uint8]
+    reason: NDArray[np.uint8]
+    compaction: NDArray[np.uint32]
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Names of the levels, by number."""
+        return _core.column_names["level"]
+
+    @property
+    def fidelity_names(self) -> tuple[str, ...]:
+        """Names of the fidelities, by number."""
+        return _core.column_names["fidelity"]
+
+    @property
+    def reason_names(self) -> tuple[str, ...]:
+        """Names of the reasons, by number."""
+        return _core.column_names["reason"]
+
+
+class Assembler:
+    """Packs the context window of one model; immutable, shared freely between threads.
+
+    Args:
+        model: the model's name, as ``satchel.models`` knows it.
+        budget: input tokens of the whole request, or a `Budget`; default: the model's window less
+            its output reserve.
+        policy: a `Policy`, or the name of a preset.
+        counter: what counts; default: the model's own. Any object with ``count(text)`` and any
+            callable ``text -> int`` will do.
+        dialect: ``openai`` or ``anthropic``; default: the model's.
+
+    Raises:
+        InputError: ``unknown_model``, ``unknown_dialect``, or ``invalid_value``.
+
+    Example:
+        >>> packer = Assembler("gpt-4o", budget=1_000)
+        >>> packer.assemble([{"role": "user", "content": "Hello"}]).tokens
+        8
+    """
+
+    __slots__ = ("_budget", "_counter", "_dialect", "_model", "_policy", "_settings")
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        budget: int | Budget | None = None,
+        policy: str | Policy = "adaptive",
+        counter: Counter | CountsText | Callable[[str], int] | None = None,
+        dialect: str | None = None,
+    ) -> None:
+        known = models.get(model)
+        sizes = budget if isinstance(budget, Budget) else Budget(budget)
+        self._model: Final = model
+        self._budget: Final = sizes.resolve(known)
+        self._policy: Final = Policy.preset(policy) if isinstance(policy, str) else policy
+        if not isinstance(self._policy, Policy):
+            message = f"policy must be a preset's name or a Policy, not {type(policy).__name__}"
+            raise InputError(message, code="invalid_value")
+        if counter is None:
+            self._counter = counter_of(model)
+        else:
+            self._counter = counter if isinstance(counter, Counter) else Counter(counter)
+        self._dialect: Final = dialect if dialect is not None else known.dialect
+        self._settings: Final[dict[str, Any]] = {
+            "model": self._model,
+            "dialect": self._dialect,
+            "counter": self._counter.encoding,
+            "budget": self._budget,
+            "policy": self._policy.model_dump(exclude_none=True),
+        }
+        # An unknown dialect and a budget of 0 are found here, not at the first message.
+        self.working_set()
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self._model
+
+    @property
+    def budget(self) -> int:
+        """Input tokens of the whole request."""
+        return self._budget
+
+    @property
+    def policy(self) -> Policy:
+        """How room is made."""
+        return self._policy
+
+    @property
+    def counter(self) -> Counter:
+        """What counts."""
+        return self._counter
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of messages in and out."""
+        return self._dialect
+
+    def __repr__(self) -> str:
+        return (
+            f"Assembler({self._model!r}, budget={self._budget}, policy={self._policy.name!r}, "
+            f"counter={self._counter.encoding!r}, dialect={self._dialect!r})"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (
+            _rebuild_assembler,
+            (self._model, self._budget, self._policy, self._counter, self._dialect),
+        )
+
+    def assemble(
+        self,
+        messages: Iterable[Any],
+        *,
+        events: Iterable[Mapping[str, Any]] = (),
+        system: Any = None,
+        tools: Sequence[Any] | None = None,
+        open_calls: OpenCalls = "raise",
+    ) -> Window:
+        """The window for the next call.
+
+        Args:
+            messages: the whole history, oldest first. Never changed; what need not change in the
+                window is returned as the same objects.
+            events: the ``events`` of the last window of this history, if there was one.
+            system: the system prompt, where it stands outside the messages.
+            tools: the tool definitions that the request will carry; counted, not changed.
+            open_calls: what to do about calls of the newest step without a result: ``"raise"``, or
+                ``"synthesize"`` a placeholder result.
+
+        Returns:
+            A window within the budget.
+
+        Raises:
+            BudgetError: ``over_budget`` if what must stay does not fit; names the message, its size
+                and the limit.
+            InputError: ``open_calls``; ``invalid_message``, ``orphan_result``,
+                ``duplicate_result``, ``too_deep`` with the message's index; ``invalid_event``;
+                ``counter_failed``.
+        """
+        working_set = self.working_set(messages, events=events, system=system, tools=tools)
+        return working_set.window(open_calls=open_calls)
+
+    def working_set(
+        self,
+        messages: Iterable[Any] = (),
+        *,
+        events: Iterable[Mapping[str, Any]] = (),
+        system: Any = None,
+        tools: Sequence[Any] | None = None,
+    ) -> WorkingSet:
+        """An incremental working set over one history; arguments as in `assemble`."""
+        return WorkingSet(self, messages, events=events, system=system, tools=tools)
+
+    def settings_event(self, *, system_tokens: int, tools_tokens: int) -> dict[str, Any]:
+        """Event 0 of a new log under this assembler's settings."""
+        return {
+            "kind": "settings",
+            "at": 0,
+            **self._settings,
+            "system_tokens": system_tokens,
+            "tools_tokens": tools_tokens,
+        }
+
+
+class WorkingSet:
+    """The state of one history: append messages, apply events, ask for windows.
+
+    Made by `Assembler.working_set`. Used from one thread at a time; a second one gets a
+    ``UsageError`` (``concurrent_use``). Appending costs what the new messages cost, however long the
+    history is. Pickles by its messages and events, from which it is rebuilt to the same bytes.
+    """
+
+    __slots__ = (
+        "_assembler",
+        "_core",
+        "_events",
+        "_pages",
+        "_system",
+        "_system_tokens",
+        "_tools",
+        "_tools_tokens",
+    )
+
+    def __init__(
+        self,
+        assembler: Assembler,
+        messages: Iterable[Any] = (),
+        *,
+        events: Iterable[Mapping[str, Any]] = (),
+        system: Any = None,
+        tools: Sequence[Any] | None = None,
+    ) -> None:
+        self._assembler = assembler
+        self._system = system
+        self._tools = tools
+        self._system_tokens, self._tools_tokens = self._fixed_tokens(system, tools)
+        own = assembler.settings_event(
+            system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
+        )
+        self._events = tuple(_plain_event(event, at) for at, event in enumerate(events)) or (own,)
+        self._core = _core.WorkingSet(
+            assembler.counter,
+            json.dumps(self._events[0]),
+            messages,
+            json.dumps(self._events[1:]),
+        )
+        self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
+        self._settle()
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        return f"<satchel.WorkingSet of {len(self)} messages, {len(self._events)} events>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (
+            _rebuild_working_set,
+            (self._assembler, self.messages, self._events, self._system, self._tools),
+        )
+
+    @property
+    def messages(self) -> list[Any]:
+        """The raw history, the caller's own objects."""
+        return self._core.messages()
+
+    @property
+    def events(self) -> tuple[Mapping[str, Any], ...]:
+        """All events so far; event 0 is ``settings``."""
+        return self._events
+
+    @property
+    def columns(self) -> Columns:
+        """What happened to each step, as read-only numpy arrays."""
+        arrays = self._core.columns()
+        for array in arrays.values():
+            array.setflags(write=False)
+        return Columns(**arrays)
+
+    def append(self, messages: Any) -> None:
+        """Appends one message or several; all of them or, on an error, none.
+
+        Raises:
+            InputError: as in `Assembler.assemble`.
+        """
+        single = isinstance(messages, dict) or hasattr(messages, "role")
+        self._core.append([messages] if single else messages)
+
+    def apply(self, event: Mapping[str, Any]) -> None:
+        """Folds an event at the end of the log, such as ``{"kind": "pin", "index": 3}``.
+
+        ``at`` may be left out; it is the number of messages so far.
+
+        Raises:
+            InputError: ``invalid_event``, ``dialect_changed``, ``invalid_value``.
+            PageNotFoundError: a ``page_in`` whose pointer has no page.
+        """
+        event = _plain_event({"at": len(self), **event}, len(self._events))
+        self._core.apply(json.dumps(event))
+        self._events = (*self._events, event)
+
+    def pin(self, index: int) -> None:
+        """Keeps the step of message ``index`` verbatim; brings it back if it was lowered."""
+        self.apply({"kind": "pin", "index": index})
+
+    def unpin(self, index: int) -> None:
+        """Lets the step of message ``index`` be lowered again."""
+        self.apply({"kind": "unpin", "index": index})
+
+    def window(
+        self,
+        *,
+        system: Any = _UNSET,
+        tools: Sequence[Any] | None | _Unset = _UNSET,
+        open_calls: OpenCalls = "raise",
+    ) -> Window:
+        """The window for the next call.
+
+        Args:
+            system: a changed system prompt; becomes an event.
+            tools: changed tool definitions; they become an event.
+            open_calls: as in `Assembler.assemble`.
+
+        Returns:
+            A window within the budget. Until levels fall, each window is the one before it plus
+            what was appended.
+
+        Raises:
+            BudgetError: ``over_budget``.
+            InputError: ``open_calls``, ``counter_failed``, ``invalid_value``.
+        """
+        if open_calls not in ("raise", "synthesize"):
+            message = f"open_calls is {open_calls!r}, must be 'raise' or 'synthesize'"
+            raise InputError(message, code="invalid_value")
+        if not isinstance(system, _Unset) or not isinstance(tools, _Unset):
+            self._change(system, tools)
+        messages, figures = self._core.window(synthesize=open_calls == "synthesize")
+        tokens, upper, stable, compactions, raw, revision, *levels = figures
+        if self._pages[0] != revision:
+            self._pages = (revision, tuple(Page(*page) for page in self._core.pointers()))
+        assembler = self._assembler
+        return Window(
+            messages=messages,
+            system=self._system,
+            tools=self._tools,
+            events=self._events,
+            tokens=tokens,
+            tokens_upper=upper,
+            exact=assembler.counter.exact,
+            budget=assembler.budget,
+            stable_prefix_tokens=stable,
+            report=Report(
+                model=assembler.model,
+                policy=assembler.policy.name,
+                messages=raw,
+                steps=dict(zip(_LEVELS, levels, strict=True)),
+                compactions=compactions,
+                system_tokens=self._system_tokens,
+                tools_tokens=self._tools_tokens,
+            ),
+            pages=self._pages[1],
+            model=assembler.model,
+            dialect=assembler.dialect,
+        )
+
+    def page_in(
+        self, pointer: str, *, pattern: str | None = None, lines: tuple[int, int] | None = None
+    ) -> str:
+        """The content behind a pointer; reading it changes nothing.
+
+        Args:
+            pointer: as a window or the index page shows it.
+            pattern: only lines that hold this literal text.
+            lines: only lines from the first to the last of these numbers, from 1, both included.
+
+        Returns:
+            A text exactly as it was appended; anything else as canonical JSON. For the index
+            pointer a listing of everything that is gone.
+
+        Raises:
+            PageNotFoundError: ``page_not_found``.
+        """
+        return self._core.page_in(pointer, pattern=pattern, lines=lines)
+
+    def explain(self, index: int | None = None) -> list[StepReport]:
+        """What happened to each step, in order, or only to the step of message ``index``.
+
+        Raises:
+            InputError: ``invalid_event`` if there is no such message.
+        """
+        return [StepReport(*row) for row in self._core.explain(index)]
+
+    def _fixed_tokens(self, system: Any, tools: Sequence[Any] | None) -> tuple[int, int]:
+        if system is None and tools is None:
+            return 0, 0
+        counted = self._assembler.counter.count_messages(
+            [],
+            system=system,
+            tools=tools,
+            dialect=self._assembler.dialect,
+        )
+        return counted.system, counted.tools
+
+    def _change(self, system: Any, tools: Sequence[Any] | None | _Unset) -> None:
+        new_system = self._system if isinstance(system, _Unset) else system
+        new_tools = self._tools if isinstance(tools, _Unset) else tools
+        if new_system == self._system and new_tools == self._tools:
+            return
+        self._system_tokens, self._tools_tokens = self._fixed_tokens(new_system, new_tools)
+        self._system, self._tools = new_system, new_tools
+        self._settle()
+
+    def _settle(self) -> None:
+        """Makes an event of every setting that differs from what the log says."""
+        wanted = self._assembler.settings_event(
+            system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
+        )
+        said: dict[str, Any] = {}
+        for event in self._events:
+            if event["kind"] == "settings":
+                said.update(event)
+        changed = {
+            key: value
+            for key, value in wanted.items()
+            if key not in ("kind", "at") and said.get(key) != value
+        }
+        if changed:
+            self.apply({"kind": "settings", **changed})
+
+
+def _plain_event(event: Mapping[str, Any], position: int) -> dict[str, Any]:
+    """A copy of an event that JSON can carry, so that a caller's later change reaches nothing."""
+    try:
+        copy: dict[str, Any] = json.loads(json.dumps(dict(event)))
+    except (TypeError, ValueError) as error:
+        message = f"event {position} must be a mapping of JSON values"
+        raise InputError(message, code="invalid_event") from error
+    return copy
+
+
+def _rebuild_assembler(
+    model: str, budget: int, policy: Policy, counter: Counter, dialect: str
+) -> Assembler:
+    return Assembler(model, budget=budget, policy=policy, counter=counter, dialect=dialect)
+
+
+def _rebuild_working_set(
+    assembler: Assembler,
+    messages: list[Any],
+    events: tuple[Mapping[str, Any], ...],
+    system: Any,
+    tools: Sequence[Any] | None,
+) -> WorkingSet:
+    return WorkingSet(assembler, messages, events=events, system=system, tools=tools)

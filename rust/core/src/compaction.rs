@@ -1,0 +1,619 @@
+//! Compaction: at a boundary, when the history has outgrown its trigger, levels fall.
+//!
+//! Pinned are the system prompt, the tools, the request's overhead and the hard messages. When
+//! what is left exceeds `trigger × (budget − pinned)`, levels fall until it is within
+//! `target × (budget − pinned)`, which is a ceiling, not a quota. The newest step never goes.
+
+use std::sync::Arc;
+
+use crate::choose::{Choice, choose};
+use crate::dialect::Dialect;
+use crate::error::{Error, Result};
+use crate::level::{Level, Reason};
+use crate::node::Text;
+use crate::plan::{Plan, Root, Settings, Shown, hard_reason, is_protected, salience};
+use crate::policy::Strategy;
+use crate::shrink::{Lower, Shrunk, lower_levels};
+use crate::transcript::Transcript;
+
+/// What did not fit, although everything that may fall has fallen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortfall {
+    /// The largest message that must stay, if a message is to blame.
+    pub index: Option<usize>,
+    /// Its tokens, or those of the whole hard part.
+    pub tokens: u64,
+    /// Tokens of the smallest window there is.
+    pub smallest: u64,
+}
+
+impl Shortfall {
+    /// The error of a window that cannot be made.
+    pub fn error(self, settings: &Settings) -> Error {
+        let smallest = settings.upper(self.smallest);
+        Error::over_budget(
+            self.index,
+            settings.upper(self.tokens),
+            settings.budget,
+            &format!("the smallest valid window needs {smallest} tokens"),
+        )
+    }
+}
+
+/// Checks the boundary before message `at` and lowers levels if it must.
+///
+/// Returns what does not fit, if the window stays over budget.
+///
+/// # Errors
+/// `counter_failed`, only from a foreign counter.
+pub fn check_boundary<T: Text>(
+    plan: &mut Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+    at: usize,
+) -> Result<Option<Shortfall>> {
+    let Some((room, free)) = pressure(plan, transcript, settings) else {
+        return Ok(None);
+    };
+    let compaction = Compaction {
+        transcript,
+        settings,
+        at,
+        room,
+        free,
+    };
+    compaction.run(plan)?;
+    let total = settings.base_tokens() + plan.history_tokens;
+    Ok((total > room).then(|| shortfall(plan, transcript, settings, total)))
+}
+
+/// Whether a boundary now would lower levels.
+pub fn needs_compaction<T: Text>(
+    plan: &Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+) -> bool {
+    pressure(plan, transcript, settings).is_some()
+}
+
+/// The room and its free part, if the history has outgrown the trigger.
+fn pressure<T: Text>(
+    plan: &Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+) -> Option<(u64, u64)> {
+    let room = settings.room();
+    let total = settings.base_tokens() + plan.history_tokens;
+    let policy = &settings.policy;
+    let too_many = policy.strategy == Strategy::SlidingWindow
+        && policy
+            .max_messages
+            .is_some_and(|most| counted_messages(plan, transcript) > most);
+    // total − p > trigger × (room − p) cannot hold for any p ≥ 0 below this line: no sum needed.
+    if !too_many && total as f64 <= policy.trigger * room as f64 {
+        return None;
+    }
+    let pinned = settings.base_tokens() + hard_tokens(plan, transcript);
+    let free = room.saturating_sub(pinned);
+    let over = total.saturating_sub(pinned) as f64 > policy.trigger * free as f64;
+    (over || too_many).then_some((room, free))
+}
+
+fn counted_messages<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u32 {
+    plan.shown
+        .iter()
+        .map(|shown| step_messages(transcript, shown.step))
+        .sum()
+}
+
+/// Messages of a step besides system and developer messages.
+fn step_messages<T: Text>(transcript: &Transcript<T>, step: u32) -> u32 {
+    let bounds = transcript.steps()[step as usize];
+    if transcript.rows()[bounds.first as usize]
+        .role
+        .is_instruction()
+    {
+        0
+    } else {
+        bounds.end - bounds.first
+    }
+}
+
+fn hard_tokens<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u64 {
+    plan.shown
+        .iter()
+        .filter(|shown| hard_reason(transcript, &plan.pins, shown.step).is_some())
+        .map(|shown| u64::from(shown.tokens))
+        .sum()
+}
+
+fn shortfall<T: Text>(
+    plan: &Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+    total: u64,
+) -> Shortfall {
+    let largest = plan
+        .shown
+        .iter()
+        .flat_map(|shown| {
+            let bounds = transcript.steps()[shown.step as usize];
+            let single = bounds.end - bounds.first == 1;
+            (bounds.first..bounds.end).map(move |message| {
+                // A lowered step is blamed as a whole, on its first message.
+                let tokens = if single || shown.level != Level::Verbatim {
+                    shown.tokens
+                } else {
+                    transcript.rows()[message as usize].tokens
+                };
+                (tokens, message)
+            })
+        })
+        .max_by_key(|&(tokens, message)| (tokens, std::cmp::Reverse(message)));
+    match largest {
+        Some((tokens, message)) if u64::from(tokens) >= settings.base_tokens() => Shortfall {
+            index: Some(message as usize),
+            tokens: u64::from(tokens),
+            smallest: total,
+        },
+        _ => Shortfall {
+            index: None,
+            tokens: settings.base_tokens(),
+            smallest: total,
+        },
+    }
+}
+
+struct Compaction<'a, T> {
+    transcript: &'a Transcript<T>,
+    settings: &'a Settings,
+    at: usize,
+    room: u64,
+    free: u64,
+}
+
+/// A step that may be lowered: where it is in `shown`, and its options from least to most.
+struct Candidate {
+    shown: usize,
+    choices: Vec<Choice>,
+    levels: Vec<Option<(Level, Option<Shrunk>)>>,
+}
+
+impl<T: Text> Compaction<'_, T> {
+    fn run(&self, plan: &mut Plan) -> Result<()> {
+        plan.compactions += 1;
+        let before = (plan.shown.clone(), plan.root.clone());
+        self.restore_pinned(plan);
+        plan.recalls.retain(|recall| recall.at as usize == self.at);
+        match self.settings.policy.strategy {
+            Strategy::Adaptive => self.adapt(plan)?,
+            Strategy::SlidingWindow => self.slide(plan)?,
+            Strategy::TokenWindow => self.drop_oldest(plan, |_, total| total <= self.target())?,
+        }
+        self.settle_root(plan)?;
+        plan.sum();
+        if self.settings.policy.strategy != Strategy::Adaptive && self.total(plan) > self.room {
+            self.adapt(plan)?;
+            self.settle_root(plan)?;
+            plan.sum();
+        }
+        let changed = self.first_change(&before.0, before.1.as_ref(), plan);
+        plan.touch(changed);
+        Ok(())
+    }
+
+    /// The first step whose rendering differs from before.
+    fn first_change(&self, shown: &[Shown], root: Option<&Root>, plan: &Plan) -> u32 {
+        let same = shown
+            .iter()
+            .zip(&plan.shown)
+            .take_while(|(old, new)| old.step == new.step && old.edits == new.edits)
+            .count();
+        let changed = plan.shown.get(same).map_or(u32::MAX, |shown| shown.step);
+        if root == plan.root.as_ref() {
+            return changed;
+        }
+        // The note stands after the goal, or inside it where roles must alternate.
+        let goal = self
+            .transcript
+            .goal()
+            .map_or(0, |goal| self.transcript.rows()[goal].step);
+        let note = if self.settings.dialect == Dialect::Anthropic {
+            goal
+        } else {
+            goal + 1
+        };
+        changed.min(note)
+    }
+
+    fn total(&self, plan: &Plan) -> u64 {
+        self.settings.base_tokens() + plan.history_tokens
+    }
+
+    fn target(&self) -> u64 {
+        let pinned = self.room - self.free;
+        pinned + (self.settings.policy.target * self.free as f64) as u64
+    }
+
+    /// Puts pinned steps back as they were.
+    fn restore_pinned(&self, plan: &mut Plan) {
+        for step in plan.pins.clone() {
+            let Some(bounds) = self.transcript.steps().get(step as usize) else {
+                continue;
+            };
+            let verbatim = Shown {
+                step,
+                level: Level::Verbatim,
+                tokens: bounds.tokens,
+                edits: Arc::new([]),
+                closed: false,
+                placeholder_tokens: 0,
+                lower: None,
+            };
+            match plan.shown.binary_search_by_key(&step, |shown| shown.step) {
+                Ok(at) if plan.shown[at].level != Level::Verbatim => {
+                    let Shown {
+                        closed,
+                        placeholder_tokens,
+                        ..
+                    } = plan.shown[at];
+                    let tokens = bounds.tokens + placeholder_tokens;
+                    plan.shown[at] = Shown {
+                        tokens,
+                        closed,
+                        placeholder_tokens,
+                        ..verbatim
+                    };
+                }
+                Ok(_) => continue,
+                Err(at) => {
+                    // Only a step that came before others can be gone, so its open calls are closed.
+                    let closed = bounds.open_calls > 0;
+                    let placeholder_tokens =
+                        placeholder_tokens(self.settings, self.transcript, step);
+                    let tokens = bounds.tokens + placeholder_tokens;
+                    plan.shown.insert(
+                        at,
+                        Shown {
+                            tokens,
+                            closed,
+                            placeholder_tokens,
+                            ..verbatim
+                        },
+                    );
+                    plan.gone_steps -= 1;
+                    plan.gone_tokens -= u64::from(bounds.tokens);
+                }
+            }
+            plan.decide(step, Level::Verbatim, Reason::Pinned);
+            plan.recalls.retain(|recall| recall.restores != Some(step));
+        }
+        plan.sum();
+    }
+
+    /// Which entries of `shown` may be lowered.
+    fn soft(&self, plan: &Plan) -> Vec<usize> {
+        (0..plan.shown.len())
+            .filter(|&at| hard_reason(self.transcript, &plan.pins, plan.shown[at].step).is_none())
+            .collect()
+    }
+
+    fn newest_step(&self) -> u32 {
+        (self.transcript.steps().len() as u32).saturating_sub(1)
+    }
+
+    /// A level for every soft step: as much value as the target holds.
+    fn adapt(&self, plan: &mut Plan) -> Result<()> {
+        let soft = self.soft(plan);
+        let soft_tokens: u64 = soft
+            .iter()
+            .map(|&at| u64::from(plan.shown[at].tokens))
+            .sum();
+        let root = self.root_note(plan, soft.len() as u32, soft_tokens)?;
+        // The final note counts fewer steps; a figure of other length costs a token or two.
+        let root_tokens = u64::from(root.tokens) + 4;
+        let old_root = plan.root.as_ref().map_or(0, |root| u64::from(root.tokens));
+        let fixed = self.total(plan) - soft_tokens - old_root + root_tokens;
+
+        let recent = self.recent(plan, &soft);
+        let kept: u64 = recent
+            .iter()
+            .map(|&at| u64::from(plan.shown[at].tokens))
+            .sum();
+        let open: Vec<usize> = soft
+            .iter()
+            .copied()
+            .filter(|at| !recent.contains(at))
+            .collect();
+        if fixed + kept <= self.room {
+            for &at in &recent {
+                let step = plan.shown[at].step;
+                plan.decide(step, plan.shown[at].level, Reason::Recent);
+            }
+            let capacity = self.target().max(fixed + kept) - fixed - kept;
+            self.lower(plan, &open, capacity, None)
+        } else {
+            // Even the newest steps must shrink; a part of the newest may take half the room.
+            let newest = plan
+                .shown
+                .iter()
+                .position(|shown| shown.step == self.newest_step());
+            let capacity = self.target().saturating_sub(fixed);
+            let trim_tokens =
+                (capacity / 2).max(u64::from(self.settings.policy.trim_tokens)) as u32;
+            self.lower(plan, &soft, capacity, newest.map(|at| (at, trim_tokens)))
+        }
+    }
+
+    /// The newest soft steps that stay whole: while together they take at most `recent` of the
+    /// free part, and the very newest while it takes at most `newest` of it.
+    fn recent(&self, plan: &Plan, soft: &[usize]) -> Vec<usize> {
+        let policy = &self.settings.policy;
+        let mut kept = Vec::new();
+        let mut tokens = 0u64;
+        for &at in soft.iter().rev() {
+            tokens += u64::from(plan.shown[at].tokens);
+            let is_newest = plan.shown[at].step == self.newest_step();
+            let share = if is_newest {
+                policy.newest
+            } else {
+                policy.recent
+            };
+            if tokens as f64 > share * self.free as f64 {
+                break;
+            }
+            kept.push(at);
+        }
+        kept
+    }
+
+    /// Chooses a level for each of `open` within `capacity` tokens and applies it.
+    fn lower(
+        &self,
+        plan: &mut Plan,
+        open: &[usize],
+        capacity: u64,
+        newest: Option<(usize, u32)>,
+    ) -> Result<()> {
+        self.work_out_levels(plan, open, newest)?;
+        let candidates: Vec<Candidate> = open.iter().map(|&at| self.candidate(plan, at)).collect();
+        let choices: Vec<&[Choice]> = candidates
+            .iter()
+            .map(|candidate| candidate.choices.as_slice())
+            .collect();
+        let chosen = choose(&choices, capacity);
+        let mut gone = Vec::new();
+        for (mut candidate, option) in candidates.into_iter().zip(chosen.options) {
+            let at = candidate.shown;
+            let step = plan.shown[at].step;
+            match candidate.levels.swap_remove(option) {
+                None => plan.decide(step, plan.shown[at].level, Reason::Salient),
+                Some((Level::Gone, _)) => {
+                    gone.push(at);
+                    plan.decide(step, Level::Gone, Reason::Outranked);
+                }
+                Some((level, shrunk)) => {
+                    let shrunk = shrunk.unwrap_or_default();
+                    let shown = &mut plan.shown[at];
+                    shown.level = level;
+                    shown.tokens = shrunk.tokens + shown.placeholder_tokens;
+                    shown.edits = shrunk.edits.into();
+                    plan.decide(step, level, Reason::Outranked);
+                }
+            }
+        }
+        self.remove(plan, &gone);
+        plan.sum();
+        Ok(())
+    }
+
+    /// Works out the lower levels of the steps that do not have them yet.
+    fn work_out_levels(
+        &self,
+        plan: &mut Plan,
+        open: &[usize],
+        newest: Option<(usize, u32)>,
+    ) -> Result<()> {
+        let policy = &self.settings.policy;
+        let protected = |message: usize| is_protected(self.transcript, message);
+        let missing: Vec<usize> = open
+            .iter()
+            .copied()
+            .filter(|&at| {
+                plan.shown[at].lower.is_none() && newest.is_none_or(|(newest, _)| newest != at)
+            })
+            .collect();
+        let mut batches = vec![(missing, (**policy).clone())];
+        if let Some((at, trim_tokens)) = newest {
+            batches.push((
+                vec![at],
+                crate::policy::Policy {
+                    trim_tokens,
+                    stub_from_tokens: 0,
+                    ..(**policy).clone()
+                },
+            ));
+        }
+        for (entries, policy) in batches {
+            let steps: Vec<_> = entries
+                .iter()
+                .map(|&at| self.transcript.steps()[plan.shown[at].step as usize])
+                .collect();
+            let settings = self.settings;
+            let levels = lower_levels(
+                self.transcript,
+                &steps,
+                &policy,
+                &settings.key,
+                &settings.counter,
+                protected,
+            )?;
+            for (at, lower) in entries.into_iter().zip(levels) {
+                plan.shown[at].lower = Some(Arc::new(lower));
+            }
+        }
+        Ok(())
+    }
+
+    fn candidate(&self, plan: &Plan, at: usize) -> Candidate {
+        let shown = &plan.shown[at];
+        let policy = &self.settings.policy;
+        let worth = salience(self.transcript, policy, shown.step);
+        let value = |level: Level| match level {
+            Level::Verbatim => worth,
+            Level::Trimmed => worth * policy.trimmed_value,
+            Level::Stub => worth * policy.stub_value,
+            Level::Gone => 0.0,
+        };
+        let mut candidate = Candidate {
+            shown: at,
+            choices: Vec::new(),
+            levels: Vec::new(),
+        };
+        if shown.step != self.newest_step() {
+            candidate.choices.push(Choice {
+                tokens: 0,
+                value: 0.0,
+            });
+            candidate.levels.push(Some((Level::Gone, None)));
+        }
+        let none = Lower::default();
+        let lower = shown.lower.as_deref().unwrap_or(&none);
+        for (level, shrunk) in [(Level::Stub, &lower.stub), (Level::Trimmed, &lower.trimmed)] {
+            if let Some(shrunk) = shrunk {
+                let tokens = shrunk.tokens + shown.placeholder_tokens;
+                if level <= shown.level && tokens < shown.tokens {
+                    candidate.choices.push(Choice {
+                        tokens,
+                        value: value(level),
+                    });
+                    candidate.levels.push(Some((level, Some(shrunk.clone()))));
+                }
+            }
+        }
+        candidate.choices.push(Choice {
+            tokens: shown.tokens,
+            value: value(shown.level),
+        });
+        candidate.levels.push(None);
+        candidate
+    }
+
+    /// Takes the entries at `gone` (ascending positions in `shown`) out of the window.
+    fn remove(&self, plan: &mut Plan, gone: &[usize]) {
+        let (mut at, mut next) = (0, gone.iter().copied().peekable());
+        let (mut steps, mut tokens) = (0, 0);
+        plan.shown.retain(|shown| {
+            let doomed = next.next_if_eq(&at).is_some();
+            at += 1;
+            if doomed {
+                steps += 1;
+                tokens += u64::from(self.transcript.steps()[shown.step as usize].tokens);
+            }
+            !doomed
+        });
+        plan.gone_steps += steps;
+        plan.gone_tokens += tokens;
+    }
+
+    /// At most `max_messages`, hard ones counted, and within the target.
+    fn slide(&self, plan: &mut Plan) -> Result<()> {
+        let most = self.settings.policy.max_messages.unwrap_or(u32::MAX);
+        let trigger = self.settings.policy.trigger;
+        let pinned = self.room - self.free;
+        let over = self.total(plan).saturating_sub(pinned) as f64 > trigger * self.free as f64;
+        let limit = if over { self.target() } else { self.room };
+        self.drop_oldest(plan, |messages, total| messages <= most && total <= limit)
+    }
+
+    /// Drops soft steps, oldest first and never the newest, until `enough(messages, tokens)`.
+    fn drop_oldest(&self, plan: &mut Plan, enough: impl Fn(u32, u64) -> bool) -> Result<()> {
+        let soft = self.soft(plan);
+        let soft_tokens: u64 = soft
+            .iter()
+            .map(|&at| u64::from(plan.shown[at].tokens))
+            .sum();
+        let root = self.root_note(plan, soft.len() as u32, soft_tokens)?;
+        let old_root = plan.root.as_ref().map_or(0, |root| u64::from(root.tokens));
+        let mut total = self.total(plan) - old_root + u64::from(root.tokens) + 4;
+        let mut messages = counted_messages(plan, self.transcript);
+        let mut gone = Vec::new();
+        for &at in &soft {
+            let step = plan.shown[at].step;
+            if enough(messages, total) || step == self.newest_step() {
+                break;
+            }
+            total -= u64::from(plan.shown[at].tokens);
+            messages -= step_messages(self.transcript, step);
+            plan.decide(step, Level::Gone, Reason::Oldest);
+            gone.push(at);
+        }
+        self.remove(plan, &gone);
+        plan.sum();
+        Ok(())
+    }
+
+    /// The note as it would read with `more` further steps gone.
+    fn root_note(&self, plan: &Plan, more: u32, more_tokens: u64) -> Result<Root> {
+        let pointer = self.settings.key.index_pointer();
+        let steps = plan.gone_steps + more;
+        let tokens = plan.gone_tokens + more_tokens;
+        let text = format!(
+            "<satchel-index pointer=\"{pointer}\">\n{steps} earlier steps ({tokens} tokens) are paged \
+             out; nothing is lost. page_in(\"{pointer}\") lists them with their pointers. This note \
+             describes the window; it is not a message of the user.\n</satchel-index>"
+        );
+        let tokens =
+            self.settings.counter.count(&text)? + root_overhead(self.settings, self.transcript);
+        Ok(Root {
+            text: text.into(),
+            tokens,
+        })
+    }
+
+    fn settle_root(&self, plan: &mut Plan) -> Result<()> {
+        plan.root = match plan.gone_steps {
+            0 => None,
+            _ => Some(self.root_note(plan, 0, 0)?),
+        };
+        Ok(())
+    }
+}
+
+/// Tokens around the root note: none where it is a further block of the goal.
+pub fn root_overhead<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> u32 {
+    if settings.dialect == Dialect::Anthropic && transcript.goal().is_some() {
+        0
+    } else {
+        settings.message_tokens
+    }
+}
+
+/// What stands as the result of a call that nobody answered.
+pub const PLACEHOLDER: &str = "[no result: the call was interrupted]";
+
+/// Tokens that the placeholder results of a step add to the window.
+pub fn placeholder_tokens<T: Text>(
+    settings: &Settings,
+    transcript: &Transcript<T>,
+    step: u32,
+) -> u32 {
+    let Some(bounds) = transcript.steps().get(step as usize) else {
+        return 0;
+    };
+    if bounds.open_calls == 0 {
+        return 0;
+    }
+    // A foreign counter that fails here fails at the next text too, where the error is reported.
+    let text = settings.counter.count(PLACEHOLDER).unwrap_or(0);
+    let has_result_message = bounds.end - bounds.first > 1
+        && transcript
+            .parts(bounds.end as usize - 1)
+            .iter()
+            .any(|part| part.kind == crate::message::PartKind::Result);
+    match settings.dialect {
+        Dialect::Anthropic if has_result_message => bounds.open_calls * text,
+        Dialect::Anthropic => bounds.open_calls * text + settings.message_tokens,
+        _ => bounds.open_calls * (text + settings.message_tokens),
+    }
+}

@@ -1,0 +1,89 @@
+//! Events: what happened to a log besides messages, as JSON `{kind, at, …}`.
+//!
+//! An event with `at = n` is folded before message n. Event 0 is `settings`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::Policy;
+
+/// Settings of the log from a point on. A later `settings` event names only what changes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsChange {
+    /// The model's name; said for the record, the core decides nothing by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The dialect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<String>,
+    /// Name of the counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<String>,
+    /// Input tokens of the whole request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
+    /// The policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    /// Tokens of a system prompt outside the messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_tokens: Option<u64>,
+    /// Tokens of the tool definitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools_tokens: Option<u64>,
+    /// Key of the page pointers; only in event 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_key: Option<String>,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum EventKind {
+    /// Settings changed.
+    Settings(Box<SettingsChange>),
+    /// The step of this message must stay verbatim.
+    Pin {
+        /// Raw message index.
+        index: usize,
+    },
+    /// The step of this message may be lowered again.
+    Unpin {
+        /// Raw message index.
+        index: usize,
+    },
+    /// Content of a page is placed here.
+    PageIn {
+        /// The page's pointer.
+        pointer: String,
+        /// First and last line, from 1, both included; everything if missing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        range: Option<(usize, usize)>,
+    },
+}
+
+/// An event and its place in the log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Raw index of the message before which it is folded.
+    pub at: usize,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+impl Event {
+    /// Reads one event.
+    ///
+    /// # Errors
+    /// `invalid_event`, naming the event's position in its list.
+    pub fn from_json(json: &serde_json::Value, position: usize) -> Result<Self> {
+        Self::deserialize(json).map_err(|error| {
+            Error::new(
+                ErrorKind::InvalidEvent,
+                format!("event {position} cannot be read: {error}"),
+            )
+        })
+    }
+}

@@ -1,0 +1,358 @@
+//! The plan: the level of every step, as a fold over one log.
+//!
+//! A plan only changes at boundaries (before an assistant message): when the history outgrows the
+//! trigger, levels fall until the target is met. Between boundaries it grows by what is appended.
+//! Cost: an append is O(1); a compaction looks at the steps that are not gone, so folding a whole
+//! log is linear in it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::dialect::Dialect;
+use crate::level::{Fidelity, Level, Reason};
+use crate::message::Role;
+use crate::node::Text;
+use crate::page::PageKey;
+use crate::policy::Policy;
+use crate::salience::signals::Signals;
+use crate::shrink::{Lower, PartEdit};
+use crate::tokens::Counter;
+use crate::transcript::Transcript;
+
+/// The settings of a log at one point, resolved.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The dialect.
+    pub dialect: Dialect,
+    /// Counts every text.
+    pub counter: Counter,
+    /// Input tokens of the whole request.
+    pub budget: u64,
+    /// How room is made.
+    pub policy: Arc<Policy>,
+    /// Tokens of a system prompt outside the messages.
+    pub system_tokens: u64,
+    /// Tokens of the tool definitions.
+    pub tools_tokens: u64,
+    /// Tokens that every request costs beside its messages.
+    pub request_tokens: u32,
+    /// Tokens of a message around its content, for messages that are put in.
+    pub message_tokens: u32,
+    /// Key of the page pointers.
+    pub key: PageKey,
+}
+
+impl Settings {
+    /// The upper estimate of a count: `ceil(tokens × (1 + margin))`.
+    pub fn upper(&self, tokens: u64) -> u64 {
+        (tokens as f64 * (1.0 + self.counter.margin())).ceil() as u64
+    }
+
+    /// The most tokens whose upper estimate is within the budget.
+    pub fn room(&self) -> u64 {
+        let mut room = (self.budget as f64 / (1.0 + self.counter.margin())).floor() as u64;
+        while room > 0 && self.upper(room) > self.budget {
+            room -= 1;
+        }
+        room
+    }
+
+    /// Tokens of everything that is not history.
+    pub fn base_tokens(&self) -> u64 {
+        self.system_tokens + self.tools_tokens + u64::from(self.request_tokens)
+    }
+}
+
+/// A step that is in the window.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// Index of the step.
+    pub step: u32,
+    /// How much of it is shown.
+    pub level: Level,
+    /// Tokens it takes, placeholders included.
+    pub tokens: u32,
+    /// What differs from the original.
+    pub edits: Arc<[PartEdit]>,
+    /// Whether its open calls have placeholder results, since nobody will answer them.
+    pub closed: bool,
+    /// Tokens of those placeholder results.
+    pub placeholder_tokens: u32,
+    /// Its lower levels, once they were worked out.
+    pub(crate) lower: Option<Arc<Lower>>,
+}
+
+/// Content that was paged in, shown after a message until the next compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recall {
+    /// Where the event stood: the message before which it is folded.
+    pub at: u32,
+    /// The fenced text.
+    pub text: Arc<str>,
+    /// Tokens it adds to the window.
+    pub tokens: u32,
+    /// The step that a pin will restore at the next compaction, if a pin asked for it.
+    pub restores: Option<u32>,
+}
+
+/// The note that leads to everything that is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// The fenced text.
+    pub text: Arc<str>,
+    /// Tokens it adds to the window.
+    pub tokens: u32,
+}
+
+/// Where a step ended up, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fate {
+    /// Its level.
+    pub level: Level,
+    /// Why.
+    pub reason: Reason,
+    /// The compaction that decided it, from 1; 0 if none has yet.
+    pub compaction: u32,
+}
+
+/// The level of every step, with all that follows from it.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    pub(crate) shown: Vec<Shown>,
+    pub(crate) fates: Vec<Fate>,
+    pub(crate) recalls: Vec<Recall>,
+    pub(crate) root: Option<Root>,
+    pub(crate) pins: BTreeSet<u32>,
+    pub(crate) gone_steps: u32,
+    pub(crate) gone_tokens: u64,
+    pub(crate) history_tokens: u64,
+    pub(crate) compactions: u32,
+    /// Changes whenever the window is no longer the old one plus appended messages.
+    pub(crate) revision: u64,
+    /// First step whose rendering the newest revision changed.
+    pub(crate) changed_from: u32,
+}
+
+impl Plan {
+    /// The steps in the window, in order.
+    pub fn shown(&self) -> &[Shown] {
+        &self.shown
+    }
+
+    /// One fate per step.
+    pub fn fates(&self) -> &[Fate] {
+        &self.fates
+    }
+
+    /// Recalled content that is in the window.
+    pub fn recalls(&self) -> &[Recall] {
+        &self.recalls
+    }
+
+    /// The note that leads to what is gone, if anything is.
+    pub fn root(&self) -> Option<&Root> {
+        self.root.as_ref()
+    }
+
+    /// Tokens of the history as the window shows it.
+    pub fn history_tokens(&self) -> u64 {
+        self.history_tokens
+    }
+
+    /// How many compactions there were.
+    pub fn compactions(&self) -> u32 {
+        self.compactions
+    }
+
+    /// Changes whenever the window is no longer the old one plus appended messages.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Steps pinned by events.
+    pub fn pins(&self) -> &BTreeSet<u32> {
+        &self.pins
+    }
+
+    /// Steps that are gone, in order.
+    pub fn gone(&self) -> impl Iterator<Item = usize> + '_ {
+        self.fates
+            .iter()
+            .enumerate()
+            .filter(|(_, fate)| fate.level == Level::Gone)
+            .map(|(step, _)| step)
+    }
+
+    /// Steps by level: verbatim, trimmed, stub, gone.
+    pub fn count_levels(&self) -> [u32; 4] {
+        let mut counts = [0, 0, 0, self.gone_steps];
+        for shown in &self.shown {
+            counts[Level::Verbatim as usize - shown.level as usize] += 1;
+        }
+        counts
+    }
+
+    /// The entry of a step, if it is in the window.
+    pub fn find(&self, step: u32) -> Option<&Shown> {
+        self.shown
+            .binary_search_by_key(&step, |shown| shown.step)
+            .ok()
+            .map(|at| &self.shown[at])
+    }
+
+    /// Takes in a message of `tokens` that started a step or joined the newest one.
+    pub(crate) fn grow(&mut self, step: u32, tokens: u32) {
+        self.history_tokens += u64::from(tokens);
+        match self.shown.last_mut() {
+            Some(last) if last.step == step => {
+                last.tokens += tokens;
+                last.lower = None;
+            }
+            _ => {
+                self.shown.push(Shown {
+                    step,
+                    level: Level::Verbatim,
+                    tokens,
+                    edits: Arc::new([]),
+                    closed: false,
+                    placeholder_tokens: 0,
+                    lower: None,
+                });
+                self.fates.push(Fate {
+                    level: Level::Verbatim,
+                    reason: Reason::NoPressure,
+                    compaction: 0,
+                });
+            }
+        }
+    }
+
+    /// Adds the placeholder results of the newest step, whose open calls nobody will answer.
+    pub(crate) fn close_newest(&mut self, placeholder_tokens: u32) {
+        if let Some(last) = self.shown.last_mut() {
+            last.closed = true;
+            last.placeholder_tokens += placeholder_tokens;
+            last.tokens += placeholder_tokens;
+            last.lower = None;
+            self.history_tokens += u64::from(placeholder_tokens);
+            let step = last.step;
+            self.touch(step);
+        }
+    }
+
+    /// Notes where the compaction that is running leaves a step, and why.
+    pub(crate) fn decide(&mut self, step: u32, level: Level, reason: Reason) {
+        let compaction = self.compactions;
+        if let Some(fate) = self.fates.get_mut(step as usize) {
+            *fate = Fate {
+                level,
+                reason,
+                compaction,
+            };
+        }
+    }
+
+    /// Notes that the rendering changed from `step` on.
+    pub(crate) fn touch(&mut self, step: u32) {
+        self.revision += 1;
+        self.changed_from = self.changed_from.min(step);
+    }
+
+    /// Sums the history again after steps changed.
+    pub(crate) fn sum(&mut self) {
+        self.history_tokens = self
+            .shown
+            .iter()
+            .map(|shown| u64::from(shown.tokens))
+            .sum::<u64>()
+            + self
+                .recalls
+                .iter()
+                .map(|recall| u64::from(recall.tokens))
+                .sum::<u64>()
+            + self.root.as_ref().map_or(0, |root| u64::from(root.tokens));
+    }
+}
+
+/// Why a step must stay verbatim, if it must.
+pub fn hard_reason<T: Text>(
+    transcript: &Transcript<T>,
+    pins: &BTreeSet<u32>,
+    step: u32,
+) -> Option<Reason> {
+    let bounds = transcript.steps().get(step as usize)?;
+    let role = transcript.rows()[bounds.first as usize].role;
+    let holds = |message: Option<usize>| {
+        message
+            .is_some_and(|message| (bounds.first as usize..bounds.end as usize).contains(&message))
+    };
+    if role.is_instruction() {
+        Some(Reason::Instruction)
+    } else if holds(transcript.goal()) && !bounds.has_calls {
+        Some(Reason::Goal)
+    } else if holds(transcript.newest_user()) && !bounds.has_calls {
+        Some(Reason::NewestUser)
+    } else if pins.contains(&step) {
+        Some(Reason::Pinned)
+    } else {
+        None
+    }
+}
+
+/// Whether the texts of this message stay although its step may be lowered: the newest user
+/// message (or the goal) when it came in one message with results.
+pub fn is_protected<T: Text>(transcript: &Transcript<T>, message: usize) -> bool {
+    transcript.newest_user() == Some(message) || transcript.goal() == Some(message)
+}
+
+/// Whether the wording of a step counts.
+pub fn fidelity<T: Text>(transcript: &Transcript<T>, step: u32) -> Fidelity {
+    let exact = transcript.steps().get(step as usize).is_some_and(|bounds| {
+        transcript.rows()[bounds.first as usize..bounds.end as usize]
+            .iter()
+            .any(|row| row.is_user || row.role.is_instruction())
+    });
+    if exact {
+        Fidelity::Exact
+    } else {
+        Fidelity::Approximate
+    }
+}
+
+/// How many of the newest steps count as fresh for an unsolved error.
+const FRESH_STEPS: u32 = 6;
+
+/// How much a step matters for the next call, in 0..1, as `policy.salience` weighs it.
+pub fn salience<T: Text>(transcript: &Transcript<T>, policy: &Policy, step: u32) -> f64 {
+    let weights = &policy.salience;
+    let Some(bounds) = transcript.steps().get(step as usize) else {
+        return 0.0;
+    };
+    let rows = &transcript.rows()[bounds.first as usize..bounds.end as usize];
+    let age = (transcript.steps().len() as u32 - 1).saturating_sub(step);
+    let recency = 1.0 / (1.0 + f64::from(age) / weights.half_life);
+    let mut said = Signals::default();
+    let mut seen = Signals::default();
+    let mut role = 0.0f64;
+    for row in rows {
+        if row.role == Role::Tool || (row.role == Role::User && !row.is_user) {
+            seen = seen.union(row.signals);
+        } else {
+            said = said.union(row.signals);
+        }
+        role = role.max(match row.role {
+            Role::User if row.is_user => 1.0,
+            Role::Assistant if !bounds.has_calls => 0.6,
+            Role::System | Role::Developer => 1.0,
+            _ => 0.4,
+        });
+    }
+    let decided = said.contains(Signals::DECISION) || said.contains(Signals::CONSTRAINT);
+    let failed =
+        age < FRESH_STEPS && (seen.contains(Signals::ERROR) || seen.contains(Signals::FAILED));
+    let sum = weights.recency * recency
+        + weights.role * role
+        + weights.decision * f64::from(u8::from(decided))
+        + weights.error * f64::from(u8::from(failed));
+    sum.clamp(0.0, 1.0)
+}

@@ -1,0 +1,140 @@
+//! What a caller may set about the choice. Data only: every number has its reason beside it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// How room is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// A level for every step under one budget, least salient first.
+    Adaptive,
+    /// The hard parts and the newest steps, at most `max_messages` messages.
+    SlidingWindow,
+    /// The hard parts and the newest steps that fit.
+    TokenWindow,
+}
+
+/// How a step's salience is put together; each weight multiplies a figure in 0..1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SalienceWeights {
+    /// Newness: `1 / (1 + age / half_life)`, age in steps.
+    pub recency: f64,
+    /// Age in steps at which newness has fallen to one half.
+    pub half_life: f64,
+    /// Who speaks: user 1, assistant with text .6, tool traffic .4.
+    pub role: f64,
+    /// A decision or a standing instruction in user or assistant text.
+    pub decision: f64,
+    /// An error that is among the newest steps; an old one has usually been dealt with.
+    pub error: f64,
+}
+
+impl Default for SalienceWeights {
+    fn default() -> Self {
+        Self {
+            recency: 0.5,
+            half_life: 12.0,
+            role: 0.25,
+            decision: 0.15,
+            error: 0.1,
+        }
+    }
+}
+
+/// Settings of the choice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    /// Name of the preset, or the caller's own.
+    pub name: String,
+    /// How room is made.
+    pub strategy: Strategy,
+    /// Most messages in the window besides system messages; `sliding-window` only.
+    pub max_messages: Option<u32>,
+    /// Share of (budget − pinned) above which a compaction happens. 1.0: the check runs before the
+    /// call on exact counts, so waiting to the last moment costs nothing.
+    pub trigger: f64,
+    /// Share of (budget − pinned) a compaction goes down to.
+    pub target: f64,
+    /// Share of (budget − pinned) up to which the newest steps stay whole.
+    pub recent: f64,
+    /// Share of (budget − pinned) up to which the newest message stays whole.
+    pub newest: f64,
+    /// Tokens to which a longer part is trimmed.
+    pub trim_tokens: u32,
+    /// Tokens from which a part is worth a stub. A stub takes about 30 and is worth a quarter of
+    /// the part, so below 120 something else always preserves more per token.
+    pub stub_from_tokens: u32,
+    /// What a trimmed step is worth beside the whole one.
+    pub trimmed_value: f64,
+    /// What a stub is worth beside the whole step.
+    pub stub_value: f64,
+    /// How salience is put together.
+    pub salience: SalienceWeights,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            name: "adaptive".to_owned(),
+            strategy: Strategy::Adaptive,
+            max_messages: None,
+            trigger: 1.0,
+            target: 0.8,
+            recent: 0.3,
+            newest: 0.85,
+            trim_tokens: 256,
+            stub_from_tokens: 120,
+            trimmed_value: 0.7,
+            stub_value: 0.25,
+            salience: SalienceWeights::default(),
+        }
+    }
+}
+
+impl Policy {
+    /// Checks every setting against its range.
+    ///
+    /// # Errors
+    /// `invalid_value`, naming the setting, the value and the range.
+    pub fn validate(&self) -> Result<()> {
+        let share = |name: &str, value: f64, low: f64, high: f64| {
+            if value.is_finite() && value >= low && value <= high {
+                Ok(())
+            } else {
+                Err(Error::new(
+                    ErrorKind::InvalidValue,
+                    format!("policy {name} is {value}, must be from {low} to {high}"),
+                ))
+            }
+        };
+        share("trigger", self.trigger, 0.05, 1.0)?;
+        share("target", self.target, 0.0, self.trigger)?;
+        share("recent", self.recent, 0.0, 1.0)?;
+        share("newest", self.newest, 0.0, 1.0)?;
+        share("trimmed_value", self.trimmed_value, 0.0, 1.0)?;
+        share("stub_value", self.stub_value, 0.0, 1.0)?;
+        share(
+            "trim_tokens",
+            f64::from(self.trim_tokens),
+            16.0,
+            1_000_000.0,
+        )?;
+        let weights = &self.salience;
+        share("salience.recency", weights.recency, 0.0, 1.0)?;
+        share("salience.half_life", weights.half_life, 0.01, 1e9)?;
+        share("salience.role", weights.role, 0.0, 1.0)?;
+        share("salience.decision", weights.decision, 0.0, 1.0)?;
+        share("salience.error", weights.error, 0.0, 1.0)?;
+        if self.strategy == Strategy::SlidingWindow && self.max_messages.is_none() {
+            return Err(Error::new(
+                ErrorKind::InvalidValue,
+                "policy sliding-window needs max_messages",
+            ));
+        }
+        Ok(())
+    }
+}

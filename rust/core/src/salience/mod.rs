@@ -1,0 +1,9 @@
+//! How much a message matters for the next call, as a number from 0 to 1.
+
+pub mod features;
+pub mod score;
+pub mod signals;
+
+pub use features::Features;
+pub use score::Weights;
+pub use signals::Signals;

@@ -1,0 +1,408 @@
+//! The working set over Python messages: reads them, keeps them, and renders windows of them.
+
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use satchel_core::dialect::{Dialect, read_message};
+use satchel_core::error::{Error, ErrorKind};
+use satchel_core::event::{Event, EventKind, SettingsChange};
+use satchel_core::level::{Fidelity, Level, Reason};
+use satchel_core::message::{Body, Message};
+use satchel_core::node::Text;
+use satchel_core::page::{PageKey, select_lines};
+use satchel_core::plan::Settings;
+use satchel_core::render::Entry;
+use satchel_core::tokens::chat::ChatRules;
+use satchel_core::working_set::{Page, StepReport, WorkingSet, parse_pointer};
+
+use crate::counter::PyCounter;
+use crate::error::PyError;
+use crate::gil::run;
+use crate::node::PyNode;
+use crate::pytext::PyText;
+use crate::render::{apply_changes, json_to_python};
+
+/// Appends of up to this many messages stay attached to the interpreter: letting go of it costs
+/// more than folding them.
+const ATTACHED_MESSAGES: usize = 4;
+
+/// The fold over one log of Python messages.
+#[derive(Debug)]
+#[pyclass(name = "WorkingSet", frozen, module = "satchel._core")]
+pub(crate) struct PyWorkingSet {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    set: WorkingSet<PyText>,
+    /// The caller's own objects, by raw index.
+    messages: Vec<Py<PyAny>>,
+    rendered: Option<Rendered>,
+}
+
+/// The newest window's messages, reused while only messages are appended.
+#[derive(Debug)]
+struct Rendered {
+    revision: u64,
+    /// Raw messages that are in it or gone from it.
+    messages: usize,
+    window: Vec<Py<PyAny>>,
+}
+
+/// Tokens, upper estimate, stable prefix tokens, compactions, raw messages, revision, and the
+/// number of steps that are verbatim, trimmed, stubs and gone.
+type Figures = (u64, u64, u64, u32, usize, u64, u32, u32, u32, u32);
+
+type Explained = (
+    u32,
+    u32,
+    &'static str,
+    &'static str,
+    u32,
+    u32,
+    f32,
+    &'static str,
+    &'static str,
+    u32,
+);
+
+#[pymethods]
+impl PyWorkingSet {
+    /// A working set from the settings event's JSON (without `kind` and `at`), messages, and the
+    /// JSON list of further events.
+    #[new]
+    #[pyo3(signature = (counter, settings, messages, events))]
+    fn new(
+        py: Python<'_>,
+        counter: &PyCounter,
+        settings: &str,
+        messages: &Bound<'_, PyAny>,
+        events: &str,
+    ) -> PyResult<Self> {
+        let settings = read_settings(counter, settings).map_err(PyError)?;
+        let events = read_events(events).map_err(PyError)?;
+        let dialect = settings.dialect;
+        let set = WorkingSet::new(settings).map_err(PyError)?;
+        let (read, messages) = read_messages(dialect, messages, 0)?;
+        let mut state = State {
+            set,
+            messages,
+            rendered: None,
+        };
+        let folding = &mut state.set;
+        run(py, move || folding.replay(read, &events))?;
+        Ok(Self {
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Appends messages; all or, on an error, none.
+    fn append(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut state = self.lock()?;
+        let state = &mut *state;
+        let dialect = state.set.settings().dialect;
+        let (read, mut objects) = read_messages(dialect, messages, state.messages.len())?;
+        if read.len() <= ATTACHED_MESSAGES {
+            state.set.append(read).map_err(PyError)?;
+        } else {
+            let set = &mut state.set;
+            run(py, move || set.append(read))?;
+        }
+        state.messages.append(&mut objects);
+        Ok(())
+    }
+
+    /// Folds one event, given as JSON, at the end of the log.
+    fn apply(&self, py: Python<'_>, event: &str) -> PyResult<()> {
+        let mut state = self.lock()?;
+        let set = &mut state.set;
+        let json = parse_json(event).map_err(PyError)?;
+        let event = Event::from_json(&json, 0).map_err(PyError)?;
+        run(py, move || set.apply(&event))
+    }
+
+    /// The messages of the window at the pending boundary, and its figures.
+    #[pyo3(signature = (*, synthesize))]
+    fn window<'py>(
+        &self,
+        py: Python<'py>,
+        synthesize: bool,
+    ) -> PyResult<(Bound<'py, PyList>, Figures)> {
+        let mut state = self.lock()?;
+        let state = &mut *state;
+        let set = &mut state.set;
+        let figures = run(py, move || set.window(synthesize))?;
+        let mut rendered = match state.rendered.take() {
+            Some(rendered) if rendered.revision == figures.revision => rendered,
+            _ => Rendered {
+                revision: figures.revision,
+                messages: 0,
+                window: Vec::new(),
+            },
+        };
+        if rendered.messages < figures.messages {
+            for entry in state.set.entries(rendered.messages) {
+                rendered.window.push(render(py, &state.messages, entry)?);
+            }
+            rendered.messages = figures.messages;
+        }
+        let list = PyList::new(py, &rendered.window)?;
+        state.rendered = Some(rendered);
+        let [verbatim, trimmed, stub, gone] = figures.steps;
+        let figures = (
+            figures.tokens,
+            figures.tokens_upper,
+            figures.stable_prefix_tokens,
+            figures.compactions,
+            figures.messages,
+            figures.revision,
+            verbatim,
+            trimmed,
+            stub,
+            gone,
+        );
+        Ok((list, figures))
+    }
+
+    /// Number of raw messages.
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(self.lock()?.messages.len())
+    }
+
+    /// The raw messages, the caller's own objects.
+    fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, &self.lock()?.messages)
+    }
+
+    /// The content behind a pointer.
+    #[pyo3(signature = (pointer, *, pattern, lines))]
+    fn page_in<'py>(
+        &self,
+        py: Python<'py>,
+        pointer: &str,
+        pattern: Option<&str>,
+        lines: Option<(usize, usize)>,
+    ) -> PyResult<Bound<'py, PyString>> {
+        let mut state = self.lock()?;
+        let name = parse_pointer(pointer).map_err(PyError)?;
+        let set = &mut state.set;
+        let page = run(py, move || set.find_page(name))?;
+        let text = match page {
+            Page::Index => set_index(py, &state.set)?,
+            Page::Part(part) => match &state.set.transcript().all_parts()[part].body {
+                Body::Text(text) if pattern.is_none() && lines.is_none() => {
+                    return Ok(text.object(py));
+                }
+                Body::Text(text) => text.with(str::to_owned),
+                body => String::from_utf8_lossy(&body.page_bytes()).into_owned(),
+            },
+        };
+        Ok(PyString::new(py, &select_lines(&text, pattern, lines)))
+    }
+
+    /// What the newest window points to: pointer, raw index of the message, tokens of the
+    /// original. The index page comes first, if anything is gone.
+    fn pointers(&self) -> PyResult<Vec<(String, Option<usize>, u32)>> {
+        let state = self.lock()?;
+        let transcript = state.set.transcript();
+        let plan = state.set.window_plan();
+        let index = plan.root().map(|_| {
+            (
+                state.set.settings().key.index_pointer().to_string(),
+                None,
+                0,
+            )
+        });
+        let edits = plan
+            .shown()
+            .iter()
+            .flat_map(|shown| shown.edits.iter())
+            .map(|edit| {
+                let part = edit.part as usize;
+                let message = transcript.message_of_part(part);
+                (
+                    edit.pointer.to_string(),
+                    Some(message),
+                    transcript.all_parts()[part].tokens,
+                )
+            });
+        Ok(index.into_iter().chain(edits).collect())
+    }
+
+    /// What happened to each step, or to the step of one message.
+    #[pyo3(signature = (index=None))]
+    fn explain(&self, index: Option<usize>) -> PyResult<Vec<Explained>> {
+        let state = self.lock()?;
+        let reports = match index {
+            None => state.set.explain(),
+            Some(index) => vec![state.set.explain_message(index).map_err(PyError)?],
+        };
+        Ok(reports.iter().map(explained).collect())
+    }
+
+    /// The same as columns: numpy arrays by name, one entry per step.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let state = self.lock()?;
+        let reports = state.set.explain();
+        let columns = PyDict::new(py);
+        let u32_column = |read: fn(&StepReport) -> u32| {
+            reports
+                .iter()
+                .map(read)
+                .collect::<Vec<u32>>()
+                .into_pyarray(py)
+        };
+        let u8_column = |read: fn(&StepReport) -> u8| {
+            reports
+                .iter()
+                .map(read)
+                .collect::<Vec<u8>>()
+                .into_pyarray(py)
+        };
+        columns.set_item("first", u32_column(|report| report.first))?;
+        columns.set_item("end", u32_column(|report| report.end))?;
+        columns.set_item("level", u8_column(|report| report.level as u8))?;
+        columns.set_item("tokens", u32_column(|report| report.tokens))?;
+        columns.set_item(
+            "original_tokens",
+            u32_column(|report| report.original_tokens),
+        )?;
+        let salience: Vec<f32> = reports.iter().map(|report| report.salience).collect();
+        columns.set_item("salience", salience.into_pyarray(py))?;
+        columns.set_item("fidelity", u8_column(|report| report.fidelity as u8))?;
+        columns.set_item("reason", u8_column(|report| report.reason as u8))?;
+        columns.set_item("compaction", u32_column(|report| report.compaction))?;
+        Ok(columns)
+    }
+}
+
+impl PyWorkingSet {
+    fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Ok(state),
+            Err(TryLockError::WouldBlock) => Err(PyError(Error::new(
+                ErrorKind::ConcurrentUse,
+                "a working set is used from one thread at a time",
+            ))
+            .into()),
+            Err(TryLockError::Poisoned(_)) => Err(PyError(Error::new(
+                ErrorKind::ConcurrentUse,
+                "a call on this working set failed midway; build a new one from its log",
+            ))
+            .into()),
+        }
+    }
+}
+
+/// The names behind the `level`, `fidelity` and `reason` columns, by number.
+pub(crate) fn column_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let names = PyDict::new(py);
+    let levels = [Level::Gone, Level::Stub, Level::Trimmed, Level::Verbatim].map(Level::name);
+    names.set_item("level", PyTuple::new(py, levels)?)?;
+    let fidelity = [Fidelity::Exact, Fidelity::Approximate].map(Fidelity::name);
+    names.set_item("fidelity", PyTuple::new(py, fidelity)?)?;
+    names.set_item("reason", PyTuple::new(py, Reason::ALL.map(Reason::name))?)?;
+    Ok(names)
+}
+
+fn set_index(py: Python<'_>, set: &WorkingSet<PyText>) -> PyResult<String> {
+    run(py, move || Ok(set.index_page()))
+}
+
+fn explained(report: &StepReport) -> Explained {
+    (
+        report.first,
+        report.end,
+        report.role.name(),
+        report.level.name(),
+        report.tokens,
+        report.original_tokens,
+        report.salience,
+        report.fidelity.name(),
+        report.reason.name(),
+        report.compaction,
+    )
+}
+
+fn render(py: Python<'_>, messages: &[Py<PyAny>], entry: Entry) -> PyResult<Py<PyAny>> {
+    Ok(match entry {
+        Entry::Original(index) => messages[index as usize].clone_ref(py),
+        Entry::Changed(index, changes) => {
+            apply_changes(messages[index as usize].bind(py), &changes)?.unbind()
+        }
+        Entry::New(message) => json_to_python(py, &message)?.unbind(),
+    })
+}
+
+type ReadMessages = (Vec<Message<PyText>>, Vec<Py<PyAny>>);
+
+fn read_messages(
+    dialect: Dialect,
+    messages: &Bound<'_, PyAny>,
+    first: usize,
+) -> PyResult<ReadMessages> {
+    let capacity = messages.len().unwrap_or(0);
+    let mut read = Vec::with_capacity(capacity);
+    let mut objects = Vec::with_capacity(capacity);
+    for message in messages.try_iter()? {
+        let message = message?;
+        let node = PyNode::new(message.clone());
+        let index = first + objects.len();
+        read.push(read_message(dialect, &node, index).map_err(PyError)?);
+        objects.push(message.unbind());
+    }
+    Ok((read, objects))
+}
+
+fn parse_json(text: &str) -> Result<serde_json::Value, Error> {
+    serde_json::from_str(text).map_err(|error| {
+        Error::new(
+            ErrorKind::InvalidEvent,
+            format!("an event is no JSON: {error}"),
+        )
+    })
+}
+
+fn read_events(text: &str) -> Result<Vec<Event>, Error> {
+    let json = parse_json(text)?;
+    let list = json.as_array().map(Vec::as_slice).unwrap_or_default();
+    // Event 0 is the settings, which the caller hands over apart.
+    list.iter()
+        .enumerate()
+        .map(|(at, event)| Event::from_json(event, at + 1))
+        .collect()
+}
+
+fn read_settings(counter: &PyCounter, text: &str) -> Result<Settings, Error> {
+    let change: SettingsChange = match Event::from_json(&parse_json(text)?, 0)?.kind {
+        EventKind::Settings(change) => *change,
+        _ => {
+            return Err(Error::new(
+                ErrorKind::InvalidEvent,
+                "event 0 must be settings",
+            ));
+        }
+    };
+    let missing = |name: &str| {
+        Error::new(
+            ErrorKind::InvalidEvent,
+            format!("event 0 (settings) misses {name}"),
+        )
+    };
+    let dialect = Dialect::from_name(&change.dialect.ok_or_else(|| missing("dialect"))?)?;
+    let rules = ChatRules::of(dialect);
+    Ok(Settings {
+        dialect,
+        counter: counter.0.clone(),
+        budget: change.budget.ok_or_else(|| missing("budget"))?,
+        policy: change.policy.ok_or_else(|| missing("policy"))?.into(),
+        system_tokens: change.system_tokens.unwrap_or(0),
+        tools_tokens: change.tools_tokens.unwrap_or(0),
+        request_tokens: rules.request_tokens(),
+        message_tokens: rules.inserted_message_tokens(),
+        key: PageKey::new(&change.page_key.unwrap_or_default()),
+    })
+}

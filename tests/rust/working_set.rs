@@ -1,0 +1,477 @@
+//! The promises of the planner, over random histories in both dialects.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use satchel_core::dialect::{Dialect, read_message};
+use satchel_core::event::{Event, EventKind};
+use satchel_core::level::Level;
+use satchel_core::message::{Message, PartKind, Role};
+use satchel_core::page::PageKey;
+use satchel_core::plan::Settings;
+use satchel_core::policy::{Policy, Strategy as Choice};
+use satchel_core::render::{Entry, apply_to_json};
+use satchel_core::tokens::Counter;
+use satchel_core::tokens::chat::{ChatRules, count_message_parts, message_overhead};
+use satchel_core::working_set::{Page, WorkingSet, parse_pointer};
+use satchel_core::{Error, ErrorKind};
+use serde_json::Value as Json;
+
+use crate::histories::{Act, acts, anthropic, openai};
+
+const SYSTEM_TOKENS: u64 = 11;
+const TOOLS_TOKENS: u64 = 40;
+
+fn settings(dialect: Dialect, budget: u64, policy: Policy) -> Settings {
+    let rules = ChatRules::of(dialect);
+    Settings {
+        dialect,
+        // As a unit of its own: an estimate's margin is tested apart.
+        counter: Counter::named("chars4")
+            .unwrap()
+            .with_margin(true, 0.0)
+            .unwrap(),
+        budget,
+        policy: Arc::new(policy),
+        system_tokens: SYSTEM_TOKENS,
+        tools_tokens: TOOLS_TOKENS,
+        request_tokens: rules.request_tokens(),
+        message_tokens: rules.inserted_message_tokens(),
+        key: PageKey::new(""),
+    }
+}
+
+fn read(dialect: Dialect, messages: &[Json]) -> Vec<Message<Box<str>>> {
+    messages
+        .iter()
+        .enumerate()
+        .map(|(index, message)| read_message(dialect, &message, index).unwrap())
+        .collect()
+}
+
+fn render(set: &WorkingSet<Box<str>>, messages: &[Json]) -> Vec<Json> {
+    set.entries(0)
+        .into_iter()
+        .map(|entry| match entry {
+            Entry::Original(index) => messages[index as usize].clone(),
+            Entry::Changed(index, changes) => apply_to_json(&messages[index as usize], &changes),
+            Entry::New(message) => message,
+        })
+        .collect()
+}
+
+/// Tokens of a request, counted again from the rendered messages.
+fn recount(set: &WorkingSet<Box<str>>, window: &[Json]) -> u64 {
+    let settings = set.settings();
+    let rules = ChatRules::of(settings.dialect);
+    let mut messages = read(settings.dialect, window);
+    count_message_parts(&mut messages, &settings.counter).unwrap();
+    let history: u32 = messages
+        .iter()
+        .map(|message| {
+            message_overhead(message, &rules, &settings.counter).unwrap()
+                + message.parts.iter().map(|part| part.tokens).sum::<u32>()
+        })
+        .sum();
+    settings.base_tokens() + u64::from(history)
+}
+
+/// Calls without exactly one result right after them, and results without a call.
+fn unpaired(dialect: Dialect, window: &[Json]) -> usize {
+    let mut faults = 0;
+    let mut open: Vec<String> = Vec::new();
+    let text = |message: &Message<Box<str>>, kind: PartKind| -> Vec<String> {
+        message
+            .parts
+            .iter()
+            .filter(|part| part.kind == kind)
+            .map(|part| {
+                part.key
+                    .as_ref()
+                    .and_then(|key| key.id.as_deref())
+                    .unwrap_or("")
+                    .to_owned()
+            })
+            .collect()
+    };
+    for message in read(dialect, window) {
+        let results = text(&message, PartKind::Result);
+        for id in &results {
+            match open.iter().position(|call| call == id) {
+                Some(at) => drop(open.remove(at)),
+                None => faults += 1,
+            }
+        }
+        let joins = dialect == Dialect::Anthropic && message.role == Role::Assistant;
+        if results.is_empty() && !joins {
+            faults += open.len();
+            open.clear();
+        }
+        open.extend(text(&message, PartKind::Call));
+    }
+    faults + open.len()
+}
+
+fn json_of(dialect: Dialect, acts: &[Act]) -> Vec<Json> {
+    if dialect == Dialect::Anthropic {
+        anthropic(acts)
+    } else {
+        openai(acts)
+    }
+}
+
+fn dialects() -> impl Strategy<Value = Dialect> {
+    prop_oneof![Just(Dialect::OpenAi), Just(Dialect::Anthropic)]
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    let strategy = prop_oneof![
+        4 => Just((Choice::Adaptive, None)),
+        1 => (1u32..12).prop_map(|most| (Choice::SlidingWindow, Some(most))),
+        1 => Just((Choice::TokenWindow, None)),
+    ];
+    (strategy, 0.5f64..1.0, 0.2f64..1.0, 16u32..200).prop_map(
+        |((strategy, max_messages), trigger, part, trim_tokens)| Policy {
+            stub_from_tokens: trim_tokens / 2,
+            strategy,
+            max_messages,
+            trigger,
+            target: trigger * part,
+            trim_tokens,
+            ..Policy::default()
+        },
+    )
+}
+
+fn is_boundary(set: &WorkingSet<Box<str>>) -> bool {
+    set.transcript().pairing().open_calls() == 0
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn promises_hold_at_every_boundary(
+        acts in acts(24), dialect in dialects(), policy in policies(), budget in 60u64..3000,
+    ) {
+        let messages = json_of(dialect, &acts);
+        let mut set = WorkingSet::new(settings(dialect, budget, policy.clone())).unwrap();
+        let mut before: Option<(u32, u64, Vec<Json>)> = None;
+        for (index, message) in messages.iter().enumerate() {
+            set.append(read_one(dialect, message, index)).unwrap();
+            let figures = match set.window(true) {
+                Ok(figures) => figures,
+                Err(error) => {
+                    prop_assert_eq!(error.kind(), ErrorKind::OverBudget);
+                    prop_assert_eq!(error.limit(), Some(budget));
+                    before = None;
+                    continue;
+                }
+            };
+            let window = render(&set, &messages);
+            // within_budget, by a count of the rendered messages
+            prop_assert!(figures.tokens_upper <= budget);
+            prop_assert_eq!(recount(&set, &window), figures.tokens);
+            // valid, whole_steps
+            prop_assert_eq!(unpaired(dialect, &window), 0);
+            // anchored, order_kept
+            let seen = &messages[..=index];
+            let goal = seen.iter().find(|message| message["role"] == "user");
+            if let Some(goal) = goal {
+                prop_assert!(window.iter().any(|message| holds(message, goal)));
+            }
+            if let Some(user) = seen.iter().rev().find(|message| is_user(message)) {
+                prop_assert!(window.iter().any(|message| holds(message, user)));
+            }
+            for system in seen.iter().filter(|message| message["role"] == "system") {
+                prop_assert!(window.contains(system));
+            }
+            // plan_adds_up
+            let reports = set.explain();
+            let sum: u64 = reports.iter().map(|report| u64::from(report.tokens)).sum();
+            let plan = set.window_plan();
+            let notes = plan.recalls().iter().map(|recall| u64::from(recall.tokens)).sum::<u64>()
+                + plan.root().map_or(0, |root| u64::from(root.tokens));
+            prop_assert_eq!(sum + notes, plan.history_tokens());
+            // noop_under_budget
+            if figures.compactions == 0 && is_boundary(&set) && !aborted(&acts) {
+                prop_assert_eq!(&window, &messages[..=index]);
+            }
+            // prefix_stable
+            if let Some((compactions, revision, old)) = &before
+                && *compactions == figures.compactions
+                && *revision == figures.revision
+            {
+                prop_assert_eq!(&window[..old.len()], &old[..]);
+            }
+            before = Some((figures.compactions, figures.revision, window));
+        }
+    }
+
+    #[test]
+    fn incremental_equals_rebuild(
+        acts in acts(24), dialect in dialects(), policy in policies(), budget in 200u64..2000,
+        asks in prop::collection::vec(any::<bool>(), 0..120), pin in 0usize..40,
+    ) {
+        let messages = json_of(dialect, &acts);
+        let mut set = WorkingSet::new(settings(dialect, budget, policy.clone())).unwrap();
+        let mut events = Vec::new();
+        for (index, message) in messages.iter().enumerate() {
+            set.append(read_one(dialect, message, index)).unwrap();
+            if asks.get(index).copied().unwrap_or(false) {
+                let _ = set.window(true);
+            }
+            if index == pin {
+                let event = Event { at: index + 1, kind: EventKind::Pin { index: index / 2 } };
+                set.apply(&event).unwrap();
+                events.push(event);
+            }
+        }
+        let mut rebuilt = WorkingSet::new(settings(dialect, budget, policy)).unwrap();
+        rebuilt.replay(read(dialect, &messages), &events).unwrap();
+        let (left, right) = (set.window(true), rebuilt.window(true));
+        match (left, right) {
+            (Ok(left), Ok(right)) => {
+                prop_assert_eq!(left.tokens, right.tokens);
+                prop_assert_eq!(render(&set, &messages), render(&rebuilt, &messages));
+            }
+            (left, right) => prop_assert_eq!(left.err(), right.err()),
+        }
+        prop_assert_eq!(set.explain(), rebuilt.explain());
+    }
+
+    #[test]
+    fn nothing_is_lost(
+        acts in acts(20), dialect in dialects(), policy in policies(), budget in 150u64..1200,
+    ) {
+        let messages = json_of(dialect, &acts);
+        let mut set = WorkingSet::new(settings(dialect, budget, policy)).unwrap();
+        set.append(read(dialect, &messages)).unwrap();
+        if set.window(true).is_err() {
+            return Ok(());
+        }
+        let window = render(&set, &messages);
+        let shown = Json::from(window).to_string();
+        let index = set.index_page();
+        // Every pointer that the window or the index shows leads to a page with the same bytes.
+        for text in [&shown, &index] {
+            for (at, _) in text.match_indices("p_") {
+                let Some(name) = text.get(at..at + 20) else { continue };
+                let Ok(pointer) = parse_pointer(name) else { continue };
+                prop_assert!(set.find_page(pointer).is_ok(), "dangling {name}");
+            }
+        }
+        // Every part that is not verbatim has a pointer in the window or in the index.
+        let reports = set.explain();
+        for report in &reports {
+            for message in report.first as usize..report.end as usize {
+                for part in set.transcript().part_range(message) {
+                    let pointer = set.pointer_of(part);
+                    prop_assert_eq!(set.find_page(pointer).unwrap(), Page::Part(part));
+                    if report.level == Level::Gone {
+                        prop_assert!(index.contains(&pointer.to_string()));
+                    }
+                }
+            }
+        }
+        for shown_step in set.window_plan().shown() {
+            for edit in shown_step.edits.iter() {
+                let pointer = set.pointer_of(edit.part as usize).to_string();
+                prop_assert!(edit.text.contains(&pointer));
+                prop_assert!(shown.contains(&pointer));
+            }
+        }
+    }
+
+    #[test]
+    fn levels_only_fall(
+        acts in acts(24), dialect in dialects(), budget in 150u64..1500,
+    ) {
+        let messages = json_of(dialect, &acts);
+        let mut set = WorkingSet::new(settings(dialect, budget, Policy::default())).unwrap();
+        let mut before: Vec<Level> = Vec::new();
+        for (index, message) in messages.iter().enumerate() {
+            set.append(read_one(dialect, message, index)).unwrap();
+            let now: Vec<Level> = set.plan().fates().iter().map(|fate| fate.level).collect();
+            for (old, new) in before.iter().zip(&now) {
+                prop_assert!(new <= old);
+            }
+            before = now;
+        }
+    }
+}
+
+fn read_one(dialect: Dialect, message: &Json, index: usize) -> Vec<Message<Box<str>>> {
+    vec![read_message(dialect, &message, index).unwrap()]
+}
+
+fn is_user(message: &Json) -> bool {
+    message["role"] == "user"
+        && message["content"]
+            .as_array()
+            .is_none_or(|blocks| blocks.iter().any(|block| block["type"] != "tool_result"))
+}
+
+/// Whether `message` shows all of `original`, perhaps with further blocks behind.
+fn holds(message: &Json, original: &Json) -> bool {
+    if message == original {
+        return true;
+    }
+    let first = &message["content"][0]["text"];
+    message["role"] == original["role"] && (*first == original["content"])
+}
+
+fn aborted(acts: &[Act]) -> bool {
+    acts.iter().any(|act| {
+        matches!(act, Act::Tools { results, .. } if results.iter().any(|(_, arrived)| !arrived))
+    })
+}
+
+fn small(budget: u64) -> (WorkingSet<Box<str>>, Vec<Json>) {
+    let mut messages = vec![
+        serde_json::json!({"role": "system", "content": "Be brief."}),
+        serde_json::json!({"role": "user", "content": "Find the bug in the parser."}),
+    ];
+    for number in 0..20 {
+        messages.push(
+            serde_json::json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "same", "type": "function", "function": {"name": "look", "arguments": "{}"}}]}),
+        );
+        messages.push(serde_json::json!({"role": "tool", "tool_call_id": "same",
+            "content": format!("file {number}\n").repeat(60)}));
+    }
+    let mut set = WorkingSet::new(settings(Dialect::OpenAi, budget, Policy::default())).unwrap();
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    (set, messages)
+}
+
+#[test]
+fn a_pinned_step_comes_back_in_place() {
+    let (mut set, mut messages) = small(900);
+    set.window(false).unwrap();
+    let gone = set
+        .explain()
+        .iter()
+        .position(|report| report.level < Level::Verbatim)
+        .unwrap();
+    let index = set.explain()[gone].end as usize - 1;
+    set.apply(&Event {
+        at: messages.len(),
+        kind: EventKind::Pin { index },
+    })
+    .unwrap();
+    set.window(false).unwrap();
+    assert_eq!(set.explain()[gone].level, Level::Verbatim);
+    let window = render(&set, &messages);
+    assert!(window.contains(&messages[index]));
+    // It stays while the history grows.
+    for _ in 0..30 {
+        let at = messages.len();
+        messages.push(
+            serde_json::json!({"role": "assistant", "content": "thinking aloud ".repeat(20)}),
+        );
+        messages.push(serde_json::json!({"role": "user", "content": "go on"}));
+        set.append(read(Dialect::OpenAi, &messages[at..])).unwrap();
+        set.window(false).unwrap();
+        assert!(render(&set, &messages).contains(&messages[index]));
+    }
+    set.apply(&Event {
+        at: messages.len(),
+        kind: EventKind::Unpin { index },
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_cannot_fit_names_the_message() {
+    let (mut set, _) = small(900);
+    let big = serde_json::json!({"role": "user", "content": "word ".repeat(2000)});
+    set.append(read_one(Dialect::OpenAi, &big, 42)).unwrap();
+    let error: Error = set.window(false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OverBudget);
+    assert_eq!(error.index(), Some(42));
+    assert_eq!(error.limit(), Some(900));
+    assert!(
+        error.to_string().starts_with("message 42 has 25"),
+        "{error}"
+    );
+}
+
+#[test]
+fn open_calls_are_named() {
+    let (mut set, messages) = small(900);
+    let call = serde_json::json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": "x", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
+    set.append(read_one(Dialect::OpenAi, &call, messages.len()))
+        .unwrap();
+    let error = set.window(false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OpenCalls);
+    assert_eq!(error.index(), Some(messages.len()));
+    set.window(true).unwrap();
+}
+
+#[test]
+fn damage_changes_nothing() {
+    let (mut set, messages) = small(900);
+    let length = set.transcript().len();
+    for (content, kind) in [
+        (
+            serde_json::json!({"role": "tool", "tool_call_id": "same", "content": "again"}),
+            ErrorKind::DuplicateResult,
+        ),
+        (
+            serde_json::json!({"role": "tool", "tool_call_id": "other", "content": "?"}),
+            ErrorKind::OrphanResult,
+        ),
+    ] {
+        let good = serde_json::json!({"role": "user", "content": "hello"});
+        let error = set
+            .append(read(Dialect::OpenAi, &[content.clone(), good]))
+            .unwrap_err();
+        assert_eq!(error.kind(), kind);
+        assert_eq!(error.index(), Some(messages.len()));
+        assert_eq!(set.transcript().len(), length);
+    }
+}
+
+#[test]
+fn recalled_content_is_fenced_and_counted() {
+    let (mut set, mut messages) = small(900);
+    set.window(false).unwrap();
+    // The next assistant message makes the compaction part of the log.
+    messages.push(serde_json::json!({"role": "assistant", "content": "so far so good"}));
+    messages.push(serde_json::json!({"role": "user", "content": "and file 0?"}));
+    let at = messages.len() - 2;
+    set.append(read(Dialect::OpenAi, &messages[at..])).unwrap();
+    let part = set.transcript().part_range(3).start;
+    let pointer = set.pointer_of(part).to_string();
+    let kind = EventKind::PageIn {
+        pointer: pointer.clone(),
+        range: Some((1, 2)),
+    };
+    set.apply(&Event {
+        at: messages.len(),
+        kind,
+    })
+    .unwrap();
+    let figures = set.window(false).unwrap();
+    let window = render(&set, &messages);
+    assert_eq!(recount(&set, &window), figures.tokens);
+    let last = window.last().unwrap()["content"].as_str().unwrap();
+    assert!(
+        last.starts_with("<recalled source=\"message 3, tool, page p_"),
+        "{last}"
+    );
+    assert!(last.contains("file 0\nfile 0\n</recalled>"), "{last}");
+    let unknown = EventKind::PageIn {
+        pointer: "p_000000000000000000".to_owned(),
+        range: None,
+    };
+    let error = set
+        .apply(&Event {
+            at: messages.len(),
+            kind: unknown,
+        })
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PageNotFound);
+}
