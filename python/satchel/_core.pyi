@@ -1,7 +1,7 @@
 """The native half of the package: types and functions as Rust defines them."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, Protocol, final
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,3 +177,47 @@ def describe_json(json: str, /, dialect: str) -> dict[str, Any]:
 
 def describe_text(text: str, /) -> dict[str, Any]:
     """How a string is kept: ``object`` (itself), ``utf8`` as counted, ``page`` bytes, ``json``."""
+
+column_names: dict[str, tuple[str, ...]]
+
+_Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int]
+_Explained: TypeAlias = tuple[int, int, str, str, int, int, float, str, str, int]
+
+@final
+class WorkingSet:
+    """The fold over one log; ``satchel.WorkingSet`` is the public face.
+
+    Args:
+        counter: counts every text.
+        settings: event 0 as JSON.
+        messages: the history.
+        events: the list of further events as JSON.
+    """
+
+    def __new__(
+        cls, counter: Counter, settings: str, messages: Iterable[object], events: str
+    ) -> WorkingSet: ...
+    def append(self, messages: Iterable[object]) -> None:
+        """Appends messages; all or, on an error, none."""
+    def apply(self, event: str) -> None:
+        """Folds one event, given as JSON, at the end of the log."""
+    def window(self, *, synthesize: bool) -> tuple[list[Any], _Figures]:
+        """The messages of the window at the pending boundary, and its figures.
+
+        The figures are tokens, upper estimate, stable prefix tokens, compactions, raw messages,
+        revision, and the number of steps that are verbatim, trimmed, stubs and gone.
+        """
+    def __len__(self) -> int:
+        """Number of raw messages."""
+    def messages(self) -> list[Any]:
+        """The raw messages, the caller's own objects."""
+    def page_in(
+        self, pointer: str, *, pattern: str | None, lines: tuple[int, int] | None
+    ) -> str:
+        """The content behind a pointer."""
+    def pointers(self) -> list[tuple[str, int | None, int]]:
+        """What the newest window points to: pointer, message, tokens of the original."""
+    def explain(self, index: int | None = None) -> list[_Explained]:
+        """What happened to each step, or to the step of one message."""
+    def columns(self) -> dict[str, Any]:
+        """The same as numpy arrays by name, one entry per step."""

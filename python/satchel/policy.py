@@ -56,6 +56,7 @@ class Policy(BaseModel):
         recent: share up to which the newest steps stay whole.
         newest: share up to which the newest step stays whole.
         trim_tokens: tokens to which a longer part is trimmed.
+        stub_from_tokens: tokens from which a part is worth a stub.
         trimmed_value: what a trimmed step is worth beside the whole one.
         stub_value: what a stub is worth beside the whole step.
         salience: how salience is put together.
@@ -74,6 +75,7 @@ class Policy(BaseModel):
     recent: _Share = 0.3
     newest: _Share = 0.85
     trim_tokens: Annotated[int, Field(ge=16, le=1_000_000)] = 256
+    stub_from_tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 120
     trimmed_value: _Share = 0.7
     stub_value: _Share = 0.25
     salience: SalienceWeights = SalienceWeights()

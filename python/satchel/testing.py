@@ -396,9 +396,8 @@ def _break(draw: DrawFn, messages: list[Message], dialect: Dialect) -> None:
     from hypothesis import strategies as st  # noqa: PLC0415 - a test dependency, loaded on use
 
     at = draw(st.integers(0, max(0, len(messages) - 1)))
-    how = draw(
-        st.sampled_from(("drop", "repeat", "swap", "orphan", "ids", "field", "block", "role"))
-    )
+    kinds = ("drop", "repeat", "swap", "orphan", "ids", "content", "field", "block", "role")
+    how = draw(st.sampled_from(kinds))
     if not messages or how == "orphan":
         messages.insert(
             at, _orphan(dialect, draw(st.sampled_from(("call_0", "call_1", "nobody", ""))))
@@ -414,6 +413,8 @@ def _break(draw: DrawFn, messages: list[Message], dialect: Dialect) -> None:
         messages[at], messages[other] = messages[other], message
     elif how == "ids":
         _rename(message, draw(st.sampled_from(("call_0", "", "ü " * 30, None, 4))))
+    elif how == "content":
+        message["content"] = draw(_junk())
     elif how == "field":
         keys = sorted({*message, "content", "tool_calls", "extra"})
         key = draw(st.sampled_from(keys))

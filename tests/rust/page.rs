@@ -4,18 +4,19 @@ use satchel_core::page::{Pointer, first_line, select_lines};
 
 #[test]
 fn pointers_read_back() {
-    for text in ["p_abcdefghijklm", " p_2345672345672 "] {
+    for text in ["p_000000000000000001", " p_987654321098765432 "] {
         let pointer = Pointer::parse(text).unwrap();
         assert_eq!(pointer.to_string(), text.trim());
     }
     for text in [
         "",
         "p_",
-        "p_short",
-        "p_abcdefghijkl1",
-        "p_abcdefghijklmn",
-        "q_abcdefghijklm",
-        "p_가나다라마",
+        "p_12",
+        "p_0000000000000000001",
+        "p_00000000000000000x",
+        "q_000000000000000001",
+        "p_일이삼사오륙",
+        "p_+00000000000000001",
     ] {
         assert_eq!(Pointer::parse(text), None, "{text}");
     }

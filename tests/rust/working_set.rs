@@ -132,6 +132,7 @@ fn policies() -> impl Strategy<Value = Policy> {
     ];
     (strategy, 0.5f64..1.0, 0.2f64..1.0, 16u32..200).prop_map(
         |((strategy, max_messages), trigger, part, trim_tokens)| Policy {
+            stub_from_tokens: trim_tokens / 2,
             strategy,
             max_messages,
             trigger,
@@ -255,7 +256,7 @@ proptest! {
         // Every pointer that the window or the index shows leads to a page with the same bytes.
         for text in [&shown, &index] {
             for (at, _) in text.match_indices("p_") {
-                let Some(name) = text.get(at..at + 15) else { continue };
+                let Some(name) = text.get(at..at + 20) else { continue };
                 let Ok(pointer) = parse_pointer(name) else { continue };
                 prop_assert!(set.find_page(pointer).is_ok(), "dangling {name}");
             }
@@ -463,7 +464,7 @@ fn recalled_content_is_fenced_and_counted() {
     );
     assert!(last.contains("file 0\nfile 0\n</recalled>"), "{last}");
     let unknown = EventKind::PageIn {
-        pointer: "p_aaaaaaaaaaaaa".to_owned(),
+        pointer: "p_000000000000000000".to_owned(),
         range: None,
     };
     let error = set

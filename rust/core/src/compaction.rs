@@ -440,6 +440,7 @@ impl<T: Text> Compaction<'_, T> {
                 vec![at],
                 crate::policy::Policy {
                     trim_tokens,
+                    stub_from_tokens: 0,
                     ..(**policy).clone()
                 },
             ));

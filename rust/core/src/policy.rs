@@ -65,6 +65,9 @@ pub struct Policy {
     pub newest: f64,
     /// Tokens to which a longer part is trimmed.
     pub trim_tokens: u32,
+    /// Tokens from which a part is worth a stub. A stub takes about 30 and is worth a quarter of
+    /// the part, so below 120 something else always preserves more per token.
+    pub stub_from_tokens: u32,
     /// What a trimmed step is worth beside the whole one.
     pub trimmed_value: f64,
     /// What a stub is worth beside the whole step.
@@ -84,6 +87,7 @@ impl Default for Policy {
             recent: 0.3,
             newest: 0.85,
             trim_tokens: 256,
+            stub_from_tokens: 120,
             trimmed_value: 0.7,
             stub_value: 0.25,
             salience: SalienceWeights::default(),

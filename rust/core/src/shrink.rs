@@ -144,6 +144,9 @@ fn draft<T: Text>(
     drafts: &mut Vec<Draft>,
 ) -> Result<()> {
     let replaceable = !matches!(part.place, Place::Field(_));
+    if part.tokens < policy.stub_from_tokens.min(policy.trim_tokens) {
+        return Ok(());
+    }
     let long = f64::from(part.tokens) > f64::from(policy.trim_tokens) * TRIM_SLACK;
     match part.kind {
         PartKind::Text | PartKind::Result if replaceable && part.tokens > 0 => {

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from runs import abort, analysis, chat, coding, gradle, korean, odd, ops, research, service, thinking
+from runs import (
+    abort,
+    analysis,
+    chat,
+    coding,
+    gradle,
+    korean,
+    odd,
+    ops,
+    research,
+    service,
+    thinking,
+)
 
 
 def every_sample() -> dict[str, dict[str, Any]]:

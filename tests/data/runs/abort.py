@@ -4,6 +4,8 @@ The interrupted call is never answered, so the run breaks the providers' rule ab
 purpose; everything before and after it is valid.
 """
 
+# ruff: noqa: E501 - the words of the conversation, kept in one piece
+
 from __future__ import annotations
 
 import json
@@ -60,7 +62,7 @@ TOOLS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 def _hours(circuit: str, base: float, swing: list[float]) -> str:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"hour": f"{hour:02d}:00", "kwh": round(max(0.0, base * (1 + swing[hour % len(swing)])), 3)}
         for hour in range(24)
     ]
@@ -74,19 +76,35 @@ def _hours(circuit: str, base: float, swing: list[float]) -> str:
     )
 
 
+# The day-ahead price of each hour, in cents.
+CENTS = "9 8 8 7 8 11 19 27 31 26 21 18 17 16 18 22 29 38 41 37 30 22 15 11"
+
+
 def _prices() -> str:
-    cents = [9, 8, 8, 7, 8, 11, 19, 27, 31, 26, 21, 18, 17, 16, 18, 22, 29, 38, 41, 37, 30, 22, 15, 11]
-    return json.dumps({"unit": "ct/kWh", "day": "2026-11-06", "hourly": cents, "source": "day-ahead"})
+    cents = [int(cent) for cent in CENTS.split()]
+    return json.dumps(
+        {"unit": "ct/kWh", "day": "2026-11-06", "hourly": cents, "source": "day-ahead"}
+    )
 
 
 def build() -> Run:
     """The run."""
     run = Run("abort", "Parallel meter readings, a step interrupted by the user", SYSTEM, TOOLS)
-    run.user("The bill for October was 214 euro, twice last year's. Find out why and fix what you can.")
+    run.user(
+        "The bill for October was 214 euro, twice last year's. Find out why and fix what you can."
+    )
     run.call(
         "I read the big consumers and the supply side at once.",
-        Call("read_meter", {"circuit": "grid", "hours": 24}, _hours("grid", 1.31, [0.1, -0.2, 0.6, 0.9])),
-        Call("read_meter", {"circuit": "solar", "hours": 24}, _hours("solar", 0.11, [-1, -1, 0.5, 2.2])),
+        Call(
+            "read_meter",
+            {"circuit": "grid", "hours": 24},
+            _hours("grid", 1.31, [0.1, -0.2, 0.6, 0.9]),
+        ),
+        Call(
+            "read_meter",
+            {"circuit": "solar", "hours": 24},
+            _hours("solar", 0.11, [-1, -1, 0.5, 2.2]),
+        ),
         Call("read_meter", {"circuit": "K3", "hours": 24}, _hours("K3", 0.92, [0.02, 0.01, -0.01])),
         Call("read_meter", {"circuit": "K7", "hours": 24}, _hours("K7", 0.06, [0.3, -0.3])),
     )
@@ -119,12 +137,17 @@ def build() -> Run:
         "a week, about 87 EUR. I can put it back to automatic. Shall I, and may I also move the hot "
         "water to the cheap hours 01:00 to 05:00? Neither costs anything."
     )
-    run.user("Wow. Yes both! But guests from Friday, so hot water must also last for evening showers.")
+    run.user(
+        "Wow. Yes both! But guests from Friday, so hot water must also last for evening showers."
+    )
     run.call(
         "Both schedules, and then a simulation of the week with four guests.",
         Call(
             "set_schedule",
-            {"circuit": "K4", "slots": [{"start": "00:00", "end": "24:00", "mode": "eco", "limit_kw": None}]},
+            {
+                "circuit": "K4",
+                "slots": [{"start": "00:00", "end": "24:00", "mode": "eco", "limit_kw": None}],
+            },
             json.dumps({"circuit": "K4", "accepted": True, "panel_code": "cleared H-62"}),
         ),
         Call(

@@ -1,5 +1,7 @@
 """A data analyst over an invented bike-rental table: queries that answer with JSON, true sums."""
 
+# ruff: noqa: E501 - the words of the conversation, kept in one piece
+
 from __future__ import annotations
 
 import json
@@ -33,7 +35,9 @@ TOOLS: list[tuple[str, str, dict[str, Any]]] = [
             measures={
                 "type": "array",
                 "description": "what to compute per group",
-                "items": schema(("function",), function=text("sum, count, mean, p90"), of=text("column")),
+                "items": schema(
+                    ("function",), function=text("sum, count, mean, p90"), of=text("column")
+                ),
             },
             order_by=text("column, '-' in front for descending"),
             limit=number("rows", minimum=1, maximum=200, default=50),
@@ -52,7 +56,10 @@ TOOLS: list[tuple[str, str, dict[str, Any]]] = [
                 "items": schema(
                     ("name", "points"),
                     name=text("legend"),
-                    points={"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
+                    points={
+                        "type": "array",
+                        "items": {"type": "array", "items": {"type": "number"}},
+                    },
                 ),
             },
         ),
@@ -64,12 +71,16 @@ ENDS = ("station", "station", "station", "station", "free", "lost", "broken")
 
 def rentals(rng: Random) -> list[dict[str, Any]]:
     """Four weeks of rentals; Havmark's bikes of batch 7 break more often."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for at in range(2_400):
         town = rng.choice((*TOWNS, *TOWNS, "Elsova", "Lindtal", "Corvik"))
         bike = f"{town[0]}{rng.choice((3, 5, 7))}-{rng.randrange(100, 180)}"
         batch = bike[1]
-        end = "broken" if town == "Havmark" and batch == "7" and rng.random() < 0.3 else rng.choice(ENDS)
+        end = (
+            "broken"
+            if town == "Havmark" and batch == "7" and rng.random() < 0.3
+            else rng.choice(ENDS)
+        )
         minutes = max(1, round(rng.lognormvariate(2.9, 0.7)))
         rows.append(
             {
@@ -121,12 +132,21 @@ def build() -> Run:
         "the board only wants net figures, and no rider ids anywhere."
     )
     columns = [
-        {"name": k, "type": type(v).__name__, "nulls": 0, "example": v if k != "rider" else "(hidden)"}
+        {
+            "name": k,
+            "type": type(v).__name__,
+            "nulls": 0,
+            "example": v if k != "rider" else "(hidden)",
+        }
         for k, v in rows[0].items()
     ]
     run.call(
         "I look at the table and at the towns.",
-        Call("describe_table", {}, json.dumps({"table": "rentals", "rows": len(rows), "columns": columns})),
+        Call(
+            "describe_table",
+            {},
+            json.dumps({"table": "rentals", "rows": len(rows), "columns": columns}),
+        ),
         Call(
             "query_rentals",
             {
@@ -209,8 +229,10 @@ def build() -> Run:
         f"{per['Havmark']} cents each. Revenue per rental is about the same in all towns, so what is "
         "missing are rentals that never happen because the bike stands in the workshop."
     )
-    run.user("How sure is that? Compare batch 7 across towns, and make a chart of broken share per batch.")
-    by_batch = [
+    run.user(
+        "How sure is that? Compare batch 7 across towns, and make a chart of broken share per batch."
+    )
+    by_batch: list[dict[str, Any]] = [
         {
             "town": town,
             "batch": batch,
@@ -253,7 +275,9 @@ def build() -> Run:
         "Havmark. The chart is ch-5d20. Next I would compare the workshop's delivery notes; the table "
         "has no column for that."
     )
-    run.user("Agreed. We decided to recall Havmark's batch 7. List the ten bikes with most broken rides.")
+    run.user(
+        "Agreed. We decided to recall Havmark's batch 7. List the ten bikes with most broken rides."
+    )
     worst = sorted(grouped(broken, "bike"), key=lambda r: (-r["broken"], r["bike"]))[:10]
     run.call(
         "",
@@ -268,6 +292,10 @@ def build() -> Run:
             answer(worst, len(broken)),
         ),
     )
-    table = "\n".join(f"| {r['bike']} | {r['broken']} | {r['net_cents'] / 100:.2f} |" for r in worst)
-    run.say(f"| bike | broken | net EUR of those rides |\n|---|---|---|\n{table}\n\nPeriod: 1 to 28 October.")
+    table = "\n".join(
+        f"| {r['bike']} | {r['broken']} | {r['net_cents'] / 100:.2f} |" for r in worst
+    )
+    run.say(
+        f"| bike | broken | net EUR of those rides |\n|---|---|---|\n{table}\n\nPeriod: 1 to 28 October."
+    )
     return run

@@ -1,5 +1,7 @@
 """A chat without tools: planning a choir's concert programme over a long evening."""
 
+# ruff: noqa: E501, ISC004 - the words of the conversation, kept in one piece
+
 from __future__ import annotations
 
 from runs.run import Run

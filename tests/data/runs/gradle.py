@@ -1,5 +1,7 @@
 """A build engineer and a broken release build: long logs. Also the sample in JSON lines."""
 
+# ruff: noqa: E501 - the words of the conversation, kept in one piece
+
 from __future__ import annotations
 
 from random import Random
@@ -22,7 +24,9 @@ TOOLS: list[tuple[str, str, dict[str, Any]]] = [
     (
         "apply_patch",
         "Apply a unified diff to the working copy.",
-        schema(("patch",), patch=text("unified diff"), dry_run={"type": "boolean", "default": False}),
+        schema(
+            ("patch",), patch=text("unified diff"), dry_run={"type": "boolean", "default": False}
+        ),
     ),
 ]
 MODULES = (
@@ -53,7 +57,10 @@ TESTS = (
 
 def build_log(rng: Random, *, failed: str, reason: str) -> str:
     """A verbose build over all modules; the task ``failed`` ends it unless it is empty."""
-    out = ["Starting a Gradle Daemon (subsequent builds will be faster)", "> Configure project :app"]
+    out = [
+        "Starting a Gradle Daemon (subsequent builds will be faster)",
+        "> Configure project :app",
+    ]
     for module in MODULES:
         out.append(f"> Configure project :{module}")
         if rng.random() < 0.3:
@@ -64,7 +71,9 @@ def build_log(rng: Random, *, failed: str, reason: str) -> str:
             name = f":{module}:{task}"
             state = rng.choice(("", "", " UP-TO-DATE", " FROM-CACHE", " NO-SOURCE"))
             if name == failed:
-                return "\n".join([*out, f"> Task {name} FAILED", "", reason, f"{done} actionable tasks"])
+                return "\n".join(
+                    [*out, f"> Task {name} FAILED", "", reason, f"{done} actionable tasks"]
+                )
             out.append(f"> Task {name}{state}")
             done += 1
             if task == "compileKotlin" and not state:
@@ -86,7 +95,11 @@ def build_log(rng: Random, *, failed: str, reason: str) -> str:
                 for test in rng.sample(TESTS, 6):
                     took = rng.expovariate(8)
                     out.append(f"    {module.title()}Test > {test} PASSED ({took:.3f}s)")
-    out += ["", f"BUILD SUCCESSFUL in 6m {rng.randrange(60)}s", f"{done} actionable tasks: {done} executed"]
+    out += [
+        "",
+        f"BUILD SUCCESSFUL in 6m {rng.randrange(60)}s",
+        f"{done} actionable tasks: {done} executed",
+    ]
     return "\n".join(out)
 
 
@@ -99,8 +112,10 @@ def dependencies(rng: Random) -> str:
             version = f"{rng.randrange(1, 4)}.{rng.randrange(12)}.{rng.randrange(9)}"
             newer = f" -> {CHOSEN[library]}" if library in CHOSEN else ""
             out.append(f"|    +--- {library}:{version}{newer}")
-            for inner in rng.sample(LIBRARIES, rng.randrange(3)):
-                out.append(f"|    |    \\--- {inner}:{rng.randrange(1, 4)}.{at}.{rng.randrange(9)} (*)")
+            out += [
+                f"|    |    \\--- {inner}:{rng.randrange(1, 4)}.{at}.{rng.randrange(9)} (*)"
+                for inner in rng.sample(LIBRARIES, rng.randrange(3))
+            ]
     return "\n".join(out)
 
 
@@ -176,7 +191,9 @@ def shell(command: str, result: str, *, is_error: bool = False) -> Call:
 def patch(before: str, after: str) -> Call:
     """A patch of the reader."""
     shown = diff("contours/main/ContourReader.kt", before, after)
-    return Call("apply_patch", {"patch": shown, "dry_run": False}, "patched contours/main/ContourReader.kt")
+    return Call(
+        "apply_patch", {"patch": shown, "dry_run": False}, "patched contours/main/ContourReader.kt"
+    )
 
 
 def build() -> Run:
@@ -188,10 +205,15 @@ def build() -> Run:
         "may be disabled or loosened, and geo-index must stay at 3.x: the store's size limit."
     )
     log = build_log(rng, failed=":contours:compileKotlin", reason=COMPILE_ERROR)
-    run.call("I run the build to see it myself.", shell("./gradlew assembleRelease --info", log, is_error=True))
+    run.call(
+        "I run the build to see it myself.",
+        shell("./gradlew assembleRelease --info", log, is_error=True),
+    )
     run.call(
         "A missing function in a library: which version do we get?",
-        shell("./gradlew :app:dependencies --configuration releaseRuntimeClasspath", dependencies(rng)),
+        shell(
+            "./gradlew :app:dependencies --configuration releaseRuntimeClasspath", dependencies(rng)
+        ),
         shell("cat contours/main/ContourReader.kt", READER),
     )
     run.call(
@@ -234,7 +256,10 @@ def build() -> Run:
         "        val band = if (kind ushr 8 == 2) source.readInt() else NO_BAND\n"
         "        offset += if (band == NO_BAND) HEADER_BYTES else HEADER_BYTES + Int.SIZE_BYTES\n"
         "        return Header(kind and 0xFF, length, level, band)\n",
-    ).replace("const val HEADER_BYTES = 8\n", "const val HEADER_BYTES = 8\n        const val NO_BAND = -1\n")
+    ).replace(
+        "const val HEADER_BYTES = 8\n",
+        "const val HEADER_BYTES = 8\n        const val NO_BAND = -1\n",
+    )
     run.call("", patch(fixed, final))
     run.call(
         "",
@@ -246,5 +271,7 @@ def build() -> Run:
         "protobuf-lite stays at 4.12.0, geo-index at 3.x, no test was touched."
     )
     run.user("Thanks. Write it down for the changelog in one sentence.")
-    run.say("Contour files are read without `readPackedSpan`, which protobuf-lite 4.12.0 no longer has.")
+    run.say(
+        "Contour files are read without `readPackedSpan`, which protobuf-lite 4.12.0 no longer has."
+    )
     return run

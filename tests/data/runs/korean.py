@@ -1,5 +1,7 @@
 """A Korean conversation: a trip for a team, tools with Korean arguments and Korean JSON."""
 
+# ruff: noqa: E501 - the words of the conversation, kept in one piece
+
 from __future__ import annotations
 
 import json
@@ -41,7 +43,11 @@ TOOLS: list[tuple[str, str, dict[str, Any]]] = [
             ("지역", "인원"),
             지역=text("시·군 이름"),
             인원=number("사람 수", minimum=1),
-            제외_재료={"type": "array", "items": text("재료"), "description": "들어가면 안 되는 것"},
+            제외_재료={
+                "type": "array",
+                "items": text("재료"),
+                "description": "들어가면 안 되는 것",
+            },
         ),
     ),
     (
@@ -73,7 +79,7 @@ LODGINGS = [
     ("YP-0501", "강하 물안개 리조트", 96_500, 120, ["회의실", "수영장", "주차"], 4.1),
     ("YP-0133", "옥천 다람 캠프", 45_000, 60, ["바비큐", "주차"], 3.9),
 ]
-PEOPLE = [
+PEOPLE: list[tuple[str, str, list[str]]] = [
     ("한소율", "총무팀", []),
     ("도경완", "개발1팀", ["땅콩"]),
     ("마예린", "개발1팀", []),

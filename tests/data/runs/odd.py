@@ -4,6 +4,8 @@ Null content beside calls, dumped SDK fields, part lists in every role, images, 
 one id used again for another call, a developer message, words after the last answer.
 """
 
+# ruff: noqa: E501 - the words of the conversation, kept in one piece
+
 from __future__ import annotations
 
 import base64
@@ -65,14 +67,21 @@ def build() -> Json:
             },
         }
         for name, description, parameters in (
-            ("read_receipt", "Read a photographed receipt.", schema(("page",), page=number("page"))),
+            (
+                "read_receipt",
+                "Read a photographed receipt.",
+                schema(("page",), page=number("page")),
+            ),
             ("book", "Book one expense.", schema((), account=text("4-digit account"))),
             ("ping", "Check that the ledger answers.", schema()),
         )
     ]
     receipt = {"date": "2026-10-02", "shop": "Kiosk Brandl", "gross": "23.80", "vat": "3.80"}
     messages: list[Json] = [
-        {"role": "developer", "content": "Book receipts for Studio Kestrel. Never guess a VAT rate."},
+        {
+            "role": "developer",
+            "content": "Book receipts for Studio Kestrel. Never guess a VAT rate.",
+        },
         {
             "role": "user",
             "name": "imke",
@@ -104,7 +113,12 @@ def build() -> Json:
                 {"type": "text", "text": "gross: 114.24\nvat: 18.24 (19 %)"},
             ],
         },
-        {"role": "tool", "tool_call_id": "call_1", "name": "ping", "content": [{"type": "text", "text": "pong 14 ms"}]},
+        {
+            "role": "tool",
+            "tool_call_id": "call_1",
+            "name": "ping",
+            "content": [{"type": "text", "text": "pong 14 ms"}],
+        },
         _dumped(
             [
                 {
@@ -117,8 +131,12 @@ def build() -> Json:
         {"role": "user", "content": "Yes, 19. And page 3 is private, leave it out!  "},
         _dumped(
             None,
-            _call("call_0", "book", {"account": "4930", "gross": "114.24", "text": "Papier Lindqvist"}),
-            _call("call_0b", "book", '{"account": "4980", "gross": "23.80", "text": "Kiosk Brandl"'),
+            _call(
+                "call_0", "book", {"account": "4930", "gross": "114.24", "text": "Papier Lindqvist"}
+            ),
+            _call(
+                "call_0b", "book", '{"account": "4980", "gross": "23.80", "text": "Kiosk Brandl"'
+            ),
         ),
         {"role": "tool", "tool_call_id": "call_0", "content": "booked as 2026-0417"},
         {

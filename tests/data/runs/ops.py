@@ -4,6 +4,8 @@ More than 300 messages. Standing instructions come early and hold to the end; th
 configuration files are read again and again after edits; several hosts fail in their own way first.
 """
 
+# ruff: noqa: E501, ISC004 - the words of the conversation, kept in one piece
+
 from __future__ import annotations
 
 import json
@@ -65,7 +67,7 @@ TROUBLES: dict[str, Trouble] = {
     "mx-04": Trouble(
         "apply: EADDRINUSE 0.0.0.0:2525: held by pid 811 (relay-legacy)",
         "ss -ltnp sport = :2525",
-        "LISTEN 0 256 0.0.0.0:2525 users:((\"relay-legacy\",pid=811,fd=9))\nunit: relay-legacy.service, enabled",
+        'LISTEN 0 256 0.0.0.0:2525 users:(("relay-legacy",pid=811,fd=9))\nunit: relay-legacy.service, enabled',
         "The old daemon was still enabled on this host, it must be stopped and masked first.",
         "submission_port",
         "2526",
@@ -113,6 +115,34 @@ TROUBLES: dict[str, Trouble] = {
         '"time.tidewater.example"',
     ),
 }
+# What puts each host right, beside its configuration.
+CURES: dict[str, tuple[str, str]] = {
+    "mx-04": (
+        "systemctl disable --now relay-legacy && systemctl mask relay-legacy",
+        "Removed relay-legacy.service from multi-user.target.\nrelay-legacy.service is masked.",
+    ),
+    "mx-05": (
+        "relayctl cert renew --issuer 'relay issuing 4'",
+        "renewed /etc/relay/tls/mx-05.pem, serial 7C:19:04:EE, valid until 2027-11-06T23:59:59Z",
+    ),
+    "mx-08": (
+        "relayctl archive --queue corrupt --to cold-2 --verify",
+        "moved 181,402 entries (61 GB) to cold-2, digests verified\n/var/spool/relay: 34 % full",
+    ),
+    "mx-10": (
+        "relayctl dkim --install tw2026b --from mx-09",
+        "installed tw2026b (1704 bytes, 2048 bit)\nkey in DNS and key on disk are the same",
+    ),
+    "mx-12": (
+        "sed -i '88s/trusted/peer.asn and trusted/' /etc/relay/filters/greylist.lua && luac -p "
+        "/etc/relay/filters/greylist.lua",
+        "(no output)",
+    ),
+    "mx-13": (
+        "chronyc makestep && chronyc tracking | grep 'System time'",
+        "200 OK\nSystem time     : 0.000012 seconds fast of NTP time",
+    ),
+}
 UNITS = ("smtpd", "qmgr", "policy", "tlsproxy", "anvil", "cleanup", "verify", "dnsbl")
 NOTES = (
     "connect from {peer} established tls1.3 cipher=TLS_AES_256_GCM_SHA384",
@@ -126,7 +156,13 @@ NOTES = (
     "reload of table access.map: {size} entries, {n} changed",
     "tls session cache: {n} hits, {size} entries",
 )
-PEERS = ("kestrel.example", "lindgate.example", "oversea.example", "papermill.example", "mxq.example")
+PEERS = (
+    "kestrel.example",
+    "lindgate.example",
+    "oversea.example",
+    "papermill.example",
+    "mxq.example",
+)
 
 
 def config(host: str, schema_version: int, rng: Random, extra: str = "") -> str:
@@ -146,14 +182,20 @@ def config(host: str, schema_version: int, rng: Random, extra: str = "") -> str:
         f'# {host}, managed by hand until TW-2291 is done\nschema = {schema_version}\nhost = "{host}"\n'
         f"workers = {rng.randrange(4, 17)}\n\n[tls]\n"
         f'{"min_version" if old else "floor"} = "1.2"\ncert = "/etc/relay/tls/{host}.pem"\n\n'
-        f"{listeners}\n\n{routes}\n\n[spool]\npath = \"/var/spool/relay\"\nmin_free_percent = 5\n"
+        f'{listeners}\n\n{routes}\n\n[spool]\npath = "/var/spool/relay"\nmin_free_percent = 5\n'
         f"{extra}"
     )
 
 
-def journal(host: str, rng: Random, lines: int, hour: int) -> str:
+def clock(minutes: int) -> str:
+    """The time of so many minutes into the night that begins on 6 November at 20:00 UTC."""
+    hour, minute = divmod(20 * 60 + minutes, 60)
+    return f"2026-11-{6 + hour // 24:02}T{hour % 24:02}:{minute:02}"
+
+
+def journal(host: str, rng: Random, lines: int, minutes: int) -> str:
     """A stretch of a host's journal."""
-    out = []
+    out: list[str] = []
     second = 0
     for _ in range(lines):
         second += rng.randrange(0, 9)
@@ -165,7 +207,7 @@ def journal(host: str, rng: Random, lines: int, hour: int) -> str:
             n=rng.randrange(1, 40),
             delay=round(rng.expovariate(0.4), 2),
         )
-        at = f"2026-11-06T{hour % 24:02}:{second // 60 % 60:02}:{second % 60:02}Z"
+        at = f"{clock(minutes + second // 60)}:{second % 60:02}Z"
         out.append(f"{at} {host} relay/{rng.choice(UNITS)}[{rng.randrange(900, 32_000)}]: {note}")
     return "\n".join(out)
 
@@ -179,6 +221,7 @@ class Rollout:
         self.files = {host: config(host, 3, Random(host)) for host in self.hosts}
         self.state = dict.fromkeys(self.hosts, "schema 3")
         self.learned: list[str] = []
+        self.minutes = 6
 
     def plan(self) -> str:
         """The text of rollout.md."""
@@ -191,9 +234,10 @@ class Rollout:
         self.run.call(why, Call("read", {"host": "plan", "path": "rollout.md"}, self.plan()))
 
     def note(self, host: str, state: str, learned: str = "") -> None:
-        """Write the plan."""
+        """Write the plan; a note that is about no host in particular has no state."""
         before = self.plan()
-        self.state[host] = state
+        if state:
+            self.state[host] = state
         if learned:
             self.learned.append(f"{host}: {learned}")
         arguments = {"host": "plan", "path": "rollout.md", "content": self.plan()}
@@ -214,19 +258,26 @@ class Rollout:
         }
         self.run.call(why, Call("metrics", {"hosts": hosts}, json.dumps(result, indent=1)))
 
-    def command(self, host: str, line: str, result: str, why: str = "", *, bad: bool = False) -> None:
+    def command(
+        self, host: str, line: str, result: str, why: str = "", *, bad: bool = False
+    ) -> None:
         """Run a command on a host."""
         self.run.call(why, Call("run", {"host": host, "command": line}, result, is_error=bad))
 
-    def logs(self, host: str, lines: int, hour: int, why: str = "") -> None:
-        """Read a host's journal."""
+    def logs(self, host: str, lines: int, why: str = "", *, last: str = "") -> None:
+        """Read a host's journal; ``last`` is an error at its end."""
         arguments = {"host": host, "unit": "relay", "lines": lines, "filter": {"level": "info"}}
-        self.run.call(why, Call("logs", arguments, journal(host, self.rng, lines, hour)))
+        text = journal(host, self.rng, lines, self.minutes)
+        self.minutes += 5
+        if last:
+            text += f"\n{clock(self.minutes)}:59Z {host} relay/master[871]: fatal: {last}"
+        self.run.call(why, Call("logs", arguments, text))
 
-    def host(self, host: str, hour: int) -> None:
+    def host(self, host: str) -> None:
         """One relay from schema 3 to schema 4."""
         path = "/etc/relay/relay.toml"
         trouble = TROUBLES.get(host)
+        self.minutes += self.rng.randrange(14, 26)
         self.metrics([host], f"{host} is next. First its queue.")
         self.run.call("", Call("read", {"host": host, "path": path}, self.files[host]))
         new = config(host, 4, Random(host))
@@ -235,22 +286,39 @@ class Rollout:
         self.write(host, path, new, "Rewritten for schema 4: keys renamed, minutes become seconds.")
         if trouble and trouble.error.startswith("validate"):
             self.command(host, "relayctl validate", f"{trouble.error}\n1 error", bad=True)
-            self.fix(host, path, trouble, hour)
+            self.fix(host, path, trouble)
         routes = sum(line == "[[route]]" for line in new.splitlines())
-        self.command(host, "relayctl validate", f"relay.toml: schema 4, 3 listeners, {routes} routes: ok")
+        self.command(
+            host, "relayctl validate", f"relay.toml: schema 4, 3 listeners, {routes} routes: ok"
+        )
         if trouble and not trouble.error.startswith("validate"):
-            self.command(host, "relayctl apply --drain 30", f"draining ...\n{trouble.error}\nrolled back", bad=True)
-            self.fix(host, path, trouble, hour)
-            self.command(host, "relayctl validate", f"relay.toml: schema 4, 3 listeners, {routes} routes: ok")
+            self.command(
+                host,
+                "relayctl apply --drain 30",
+                f"draining ...\n{trouble.error}\nrolled back",
+                bad=True,
+            )
+            self.fix(host, path, trouble)
+            self.command(
+                host, "relayctl validate", f"relay.toml: schema 4, 3 listeners, {routes} routes: ok"
+            )
         drained = self.rng.randrange(2, 41)
         self.command(
             host,
             "relayctl apply --drain 30",
             f"draining {drained} sessions ... done\nreloaded in {self.rng.randrange(300, 2_400)} ms, schema 4",
         )
-        self.logs(host, self.rng.choice((12, 25, 40, 90)), hour, "Looking for anything unusual.")
-        self.command(host, "relayctl selftest", f"40 of 40 probes delivered, p95 {self.rng.uniform(0.4, 2):.2f} s")
-        self.note(host, f"schema 4 since {hour % 24:02}:{self.rng.randrange(10, 59)} UTC", trouble.insight if trouble else "")
+        self.logs(host, self.rng.choice((12, 25, 40, 90)), "Looking for anything unusual.")
+        self.command(
+            host,
+            "relayctl selftest",
+            f"40 of 40 probes delivered, p95 {self.rng.uniform(0.4, 2):.2f} s",
+        )
+        self.note(
+            host,
+            f"schema 4 since {clock(self.minutes)[11:]} UTC",
+            trouble.insight if trouble else "",
+        )
 
     def write(self, host: str, path: str, new: str, why: str) -> None:
         """Replace a host's configuration."""
@@ -258,11 +326,18 @@ class Rollout:
         arguments = {"host": host, "path": path, "content": new}
         self.run.call(why, Call("write", arguments, diff(path, before, new)))
 
-    def fix(self, host: str, path: str, trouble: Trouble, hour: int) -> None:
+    def fix(self, host: str, path: str, trouble: Trouble) -> None:
         """Find the cause of a host's trouble and repair it."""
-        self.logs(host, 60, hour, f"It failed: {trouble.error.split(':')[0]}. The journal first.")
-        self.command(host, trouble.look, trouble.seen, "Nothing there. Looking closer.")
-        self.run.call(trouble.insight, Call("read", {"host": host, "path": path}, self.files[host]))
+        phase, _, reason = trouble.error.partition(": ")
+        self.logs(host, 60, f"It failed in {phase}. The journal first.", last=reason)
+        why = "The journal only repeats it. Looking closer."
+        self.command(host, trouble.look, trouble.seen, why)
+        if host in CURES:
+            self.command(host, *CURES[host], trouble.insight)
+        self.run.call(
+            "" if host in CURES else trouble.insight,
+            Call("read", {"host": host, "path": path}, self.files[host]),
+        )
         new = config(host, 4, Random(host), f"\n[local]\n{trouble.key} = {trouble.value}\n")
         self.write(host, path, new, "")
 
@@ -305,6 +380,10 @@ def build() -> Run:
         if host in talk:
             question, reply = talk[host]
             run.user(question)
+            if host == "mx-11":
+                roll.note(
+                    "out-3", "", "priority until 04:00 UTC, not 06:00 (decision of 6 November)"
+                )
             run.say(reply)
             run.user("ok, go on")
         if host == "mx-07":
@@ -315,7 +394,7 @@ def build() -> Run:
             run.user("After mx-14, and only with a copy of the quarantine on mx-08 first.")
             roll.note(host, "waits until after mx-14, copy of the quarantine to mx-08 first")
             continue
-        roll.host(host, 20 + at // 2)
+        roll.host(host)
         if at % 3 == 2:
             roll.read_plan("Reading the plan before I go on.")
         if at % 4 == 1:
@@ -325,9 +404,11 @@ def build() -> Run:
     digest = f"{rng.getrandbits(128):032x}"
     roll.command("mx-07", "rsync -a /var/quarantine/ mx-08:/var/quarantine-copy/",
                  "sent 8,431,207,664 bytes, 52,118 files, 0 errors")  # fmt: skip
-    roll.command("mx-08", "relayctl tree-digest /var/quarantine-copy", f"52118 files blake3 {digest}")
+    roll.command(
+        "mx-08", "relayctl tree-digest /var/quarantine-copy", f"52118 files blake3 {digest}"
+    )
     roll.command("mx-07", "relayctl tree-digest /var/quarantine", f"52118 files blake3 {digest}")
-    roll.host("mx-07", 27)
+    roll.host("mx-07")
     roll.metrics(roll.hosts, "The last look at all fourteen.")
     roll.read_plan()
     run.say(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from random import Random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from random import Random
 
 
 def numbered(text: str, first: int = 1) -> str:
@@ -26,15 +29,16 @@ def search(files: Mapping[str, str], pattern: str) -> str:
 
 def diff(path: str, before: str, after: str) -> str:
     """A unified diff of one file."""
+    name = path.lstrip("/")
     lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), f"a/{path}", f"b/{path}", lineterm=""
+        before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", lineterm=""
     )
     return "\n".join(lines)
 
 
 def listing(entries: Iterable[tuple[str, int]], rng: Random) -> str:
     """A long directory listing."""
-    rows = []
+    rows: list[str] = []
     for path, size in entries:
         day, hour, minute = rng.randrange(1, 29), rng.randrange(24), rng.randrange(60)
         month = rng.choice(("Aug", "Sep", "Oct", "Nov"))
@@ -59,11 +63,16 @@ def pytest_report(
         word = "FAILED" if name in failures else "PASSED"
         out.append(f"{name} {word:<10} [{100 * at // len(tests):>3}%]")
     if failures:
-        out += ["", "=================================== FAILURES ==================================="]
+        out += [
+            "",
+            "=================================== FAILURES ===================================",
+        ]
         for name, section in failures.items():
             title = name.split("::")[-1]
             out += [f"{' ' + title + ' ':_^80}", "", section.rstrip(), ""]
-        out.append("=========================== short test summary info ============================")
+        out.append(
+            "=========================== short test summary info ============================"
+        )
         for name, section in failures.items():
             reason = [line[1:].strip() for line in section.splitlines() if line.startswith("E ")]
             out.append(f"FAILED {name} - {reason[0] if reason else 'error'}")

@@ -1,5 +1,7 @@
 """A research run: searches and long pages about reed roofs, for a museum's restoration."""
 
+# ruff: noqa: E501 - the words of the conversation, kept in one piece
+
 from __future__ import annotations
 
 import json
@@ -109,7 +111,11 @@ hour's loss in the fire test, most of which a mesh wins back.""",
 
 def _hits(*urls: str, extra: list[tuple[str, str, str]]) -> str:
     rows = [
-        {"title": PAGES[url][0], "url": url, "snippet": " ".join(PAGES[url][1].split())[:180] + " ..."}
+        {
+            "title": PAGES[url][0],
+            "url": url,
+            "snippet": " ".join(PAGES[url][1].split())[:180] + " ...",
+        }
         for url in urls
     ]
     rows += [{"title": t, "url": u, "snippet": s} for t, u, s in extra]
@@ -134,20 +140,36 @@ def build() -> Run:
         "I search for durability first.",
         Call(
             "web_search",
-            {"query": "reed roof service life survey pitch decay mm per year", "filters": {"years": [2005, 2026]}},
+            {
+                "query": "reed roof service life survey pitch decay mm per year",
+                "filters": {"years": [2005, 2026]},
+            },
             _hits(
                 survey,
                 fungi,
                 extra=[
-                    ("Reed roofs from 79 EUR!", "https://roofshop.example/offer", "Order today, free bundles ..."),
-                    ("Thatch forum: moss", "https://thatchers.example/t/8812", "my roof is green, is that bad? ..."),
+                    (
+                        "Reed roofs from 79 EUR!",
+                        "https://roofshop.example/offer",
+                        "Order today, free bundles ...",
+                    ),
+                    (
+                        "Thatch forum: moss",
+                        "https://thatchers.example/t/8812",
+                        "my roof is green, is that bad? ...",
+                    ),
                 ],
             ),
         ),
         Call(
             "web_search",
             {"query": "parsonage barn Lindtal roof history"},
-            _hits(archive, extra=[("Lindtal parish", "https://lindtal.example/parish", "Services on Sundays ...")]),
+            _hits(
+                archive,
+                extra=[
+                    ("Lindtal parish", "https://lindtal.example/parish", "Services on Sundays ...")
+                ],
+            ),
         ),
     )
     run.call("", _page(survey), _page(fungi), _page(archive))
@@ -156,13 +178,23 @@ def build() -> Run:
         Call(
             "web_search",
             {"query": "mineral board under reed roof moisture ventilated gap fire test"},
-            _hits(lab, extra=[("Insurance terms 2026", "https://insure.example/thatch", "Requirements: ...")]),
+            _hits(
+                lab,
+                extra=[
+                    ("Insurance terms 2026", "https://insure.example/thatch", "Requirements: ...")
+                ],
+            ),
         ),
     )
     run.call(
         "",
         _page(lab),
-        Call("open_page", {"url": "https://insure.example/thatch"}, "error: 403 (robots not allowed)", is_error=True),
+        Call(
+            "open_page",
+            {"url": "https://insure.example/thatch"},
+            "error: 403 (robots not allowed)",
+            is_error=True,
+        ),
     )
     run.say(
         "Service life: the survey of 214 roofs gives a median of 38 years, but 24 below 45 degrees and 44 from "
@@ -174,7 +206,9 @@ def build() -> Run:
         "mesh, against 9 without a board [4]. The insurer's own page could not be read.\n\n"
         "[1] reedbuild.example [2] fungi-on-thatch.example [3] craft-archive.example [4] hygro-lab.example"
     )
-    run.user("We decided: board with 60 mm gap and mesh. What does that cost on 410 m2, and does it fit?")
+    run.user(
+        "We decided: board with 60 mm gap and mesh. What does that cost on 410 m2, and does it fit?"
+    )
     run.say(
         "The gap costs 14 EUR per m2 more than the board alone [4], so 5,740 EUR on 410 m2. I have no source for "
         "the board itself or the covering; so I cannot say yet whether everything fits into 96,000 EUR."

@@ -9,9 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Json = dict[str, Any]
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -56,9 +58,7 @@ class Run:
         """The assistant answers without a call."""
         self.turns.append(Turn("assistant", text, thinking=thinking))
 
-    def call(
-        self, text: str, *calls: Call, thinking: str = "", redacted: bool = False
-    ) -> None:
+    def call(self, text: str, *calls: Call, thinking: str = "", redacted: bool = False) -> None:
         """The assistant calls one tool, or several at once."""
         self.turns.append(Turn("assistant", text, calls, thinking, redacted))
 
@@ -161,7 +161,7 @@ class Run:
         return base64.b64encode(data[: length // 3 * 3]).decode()
 
 
-def sample(
+def sample(  # noqa: PLR0913 - the fields of the file
     title: str,
     dialect: str,
     model: str,

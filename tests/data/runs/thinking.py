@@ -3,6 +3,8 @@
 Reasoning blocks carry made-up signatures; one step has redacted reasoning.
 """
 
+# ruff: noqa: E501 - the words of the conversation, kept in one piece
+
 from __future__ import annotations
 
 import json
@@ -40,19 +42,26 @@ DROP INDEX appointments_starts_at_idx;
 def sql(statement: str, result: Any, *, is_error: bool = False) -> Call:
     """A statement and its answer."""
     shown = result if isinstance(result, str) else json.dumps(result)
-    return Call("sql", {"statement": statement, "options": {"timeout_ms": 5_000}}, shown, is_error=is_error)
+    return Call(
+        "sql", {"statement": statement, "options": {"timeout_ms": 5_000}}, shown, is_error=is_error
+    )
 
 
 def build() -> Run:
     """The run."""
     run = Run("thinking", "Review of a migration that locks too much", SYSTEM, TOOLS)
-    run.user("Please review 0187_slot_ranges.sql. It is planned for tonight, 23:30. Can it go out as it is?")
+    run.user(
+        "Please review 0187_slot_ranges.sql. It is planned for tonight, 23:30. Can it go out as it is?"
+    )
     run.call(
         "I read the migration and the table's size at once.",
         Call("read_migration", {"name": "0187_slot_ranges.sql"}, MIGRATION),
         sql(
             "SELECT reltuples::bigint, pg_total_relation_size(oid) FROM pg_class WHERE relname = 'appointments'",
-            {"columns": ["reltuples", "pg_total_relation_size"], "rows": [[41_207_332, 19_833_651_200]]},
+            {
+                "columns": ["reltuples", "pg_total_relation_size"],
+                "rows": [[41_207_332, 19_833_651_200]],
+            },
         ),
         sql(
             "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'appointments'",
@@ -61,7 +70,10 @@ def build() -> Run:
                 "rows": [
                     ["appointments_pkey", "CREATE UNIQUE INDEX ... USING btree (id)"],
                     ["appointments_starts_at_idx", "CREATE INDEX ... USING btree (starts_at)"],
-                    ["appointments_patient_idx", "CREATE INDEX ... USING btree (patient_id, starts_at)"],
+                    [
+                        "appointments_patient_idx",
+                        "CREATE INDEX ... USING btree (patient_id, starts_at)",
+                    ],
                 ],
             },
         ),
@@ -75,7 +87,10 @@ def build() -> Run:
             "ERROR: canceling statement due to statement timeout (5000 ms)",
             is_error=True,
         ),
-        sql("SELECT extname FROM pg_extension", {"columns": ["extname"], "rows": [["plpgsql"], ["pg_trgm"]]}),
+        sql(
+            "SELECT extname FROM pg_extension",
+            {"columns": ["extname"], "rows": [["plpgsql"], ["pg_trgm"]]},
+        ),
         thinking="41 million rows, 20 GB: the UPDATE rewrites everything, and SET NOT NULL scans again. If some "
         "row ends before it starts, tstzrange raises an error and the whole thing rolls back at the end.",
     )
@@ -119,7 +134,10 @@ def build() -> Run:
             "SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'appointments'::regclass AND NOT tgisinternal",
             {"columns": ["tgname", "tgenabled"], "rows": [["appointments_audit", "O"]]},
         ),
-        sql("SELECT conname FROM pg_constraint WHERE confrelid = 'audit_log'::regclass", {"columns": ["conname"], "rows": []}),
+        sql(
+            "SELECT conname FROM pg_constraint WHERE confrelid = 'audit_log'::regclass",
+            {"columns": ["conname"], "rows": []},
+        ),
         thinking="An audit trigger: each updated row writes an audit row. A backfill of 41 million rows would add "
         "41 million audit rows. That does not shorten retention, but it floods the log. Worth saying.",
     )
