@@ -17,7 +17,7 @@ import json
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 import pytest
 
@@ -34,7 +34,17 @@ from satchel.testing import generate_chat, require_release
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pytest_benchmark.fixture import BenchmarkFixture
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Bench(Protocol):
+    """The ``benchmark`` fixture: times a call and returns what it returned."""
+
+    def __call__(self, work: Callable[_P, _T], /, *args: _P.args, **options: _P.kwargs) -> _T:
+        """Times ``work``."""
+        ...
+
 
 MEASURES: Mapping[str, Callable[[Effort], list[Line]]] = {
     "start": lambda effort: [
@@ -64,35 +74,35 @@ def test_measure(name: str) -> None:
     assert table(lines).count("\n") == len(lines) + 1
 
 
-def test_count_mixed(benchmark: BenchmarkFixture) -> None:
+def test_count_mixed(benchmark: Bench) -> None:
     contents = texts.short_mixed(1_000, seed=0)
     count = satchel.counter("o200k_base").count
-    total: int = benchmark(lambda: sum(count(text) for text in contents))
+    total = benchmark(lambda: sum(count(text) for text in contents))
     assert total > 0
 
 
-def test_count_many(benchmark: BenchmarkFixture) -> None:
+def test_count_many(benchmark: Bench) -> None:
     contents = texts.short_mixed(10_000, seed=0)
     counts = benchmark(satchel.counter("o200k_base").count_many, contents)
     assert len(counts) == len(contents)
 
 
-def test_token_window(benchmark: BenchmarkFixture) -> None:
+def test_token_window(benchmark: Bench) -> None:
     messages = generate_chat(1_000, seed=0)
-    window: list[object] = benchmark(satchel.token_window, messages, 8_000)
+    window = benchmark(satchel.token_window, messages, 8_000)
     assert 0 < len(window) < len(messages)
 
 
-def test_agent_loop(benchmark: BenchmarkFixture) -> None:
+def test_agent_loop(benchmark: Bench) -> None:
     messages = generate_chat(300, seed=0)
-    windows: list[satchel.Window] = benchmark(window_lines.agent_loop, messages, 8_000)
+    windows = benchmark(window_lines.agent_loop, messages, 8_000)
     assert all(window.tokens <= 8_000 for window in windows)
 
 
-def test_assemble(benchmark: BenchmarkFixture) -> None:
+def test_assemble(benchmark: Bench) -> None:
     messages = generate_chat(1_000, seed=0)
     assembler = satchel.Assembler("gpt-4o", budget=8_000)
-    window: satchel.Window = benchmark(assembler.assemble, messages)
+    window = benchmark(assembler.assemble, messages)
     assert window.tokens <= 8_000
 
 

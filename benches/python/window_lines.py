@@ -17,7 +17,7 @@ from figures import Line, Samples, cpu_seconds
 from satchel.testing import generate_chat, generate_history
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from effort import Effort
 
@@ -211,6 +211,20 @@ def working_set_lines(effort: Effort) -> list[Line]:
     ]
 
 
+def _chat(count: int, seed: int) -> list[Message]:
+    return generate_chat(count, seed=seed)
+
+
+def _tool_history(count: int, seed: int) -> list[Message]:
+    return generate_history(count, seed=seed)
+
+
+HISTORIES: Mapping[str, Callable[[int, int], list[Message]]] = {
+    "chat": _chat,
+    "tool history": _tool_history,
+}
+
+
 def text_of(message: Message) -> list[str]:
     """Content and call arguments of an OpenAI message."""
     texts = [message["content"]] if message["content"] else []
@@ -221,10 +235,7 @@ def assemble_lines(effort: Effort) -> list[Line]:
     """A cold window, counting included, beside tiktoken's counting alone."""
     size = effort.messages
     lines: list[Line] = []
-    for name, make in (
-        ("chat", lambda count, seed: generate_chat(count, seed=seed)),
-        ("tool history", lambda count, seed: generate_history(count, seed=seed)),
-    ):
+    for name, make in HISTORIES.items():
         alone: list[float] = []
         totals: list[int] = []
         for seed in range(effort.slow_repetitions):
