@@ -47,7 +47,7 @@ $(EXTENSION): $(TOOLS) pyproject.toml $(RUST_SOURCES)
 	touch $@
 
 demo: setup
-	$(BIN)/satchel window tests/data/coding.openai.json --model gpt-4o --budget 8000
+	$(BIN)/satchel window tests/data/coding.openai.json --model gpt-4o --budget 16000
 	$(BIN)/satchel window tests/data/service.openai.json --model gpt-4o --budget 2000
 	$(BIN)/satchel window tests/data/korean.anthropic.json --model claude-sonnet-4-5 --budget 3000
 
@@ -73,6 +73,7 @@ bench:
 	$(MAKE) setup PROFILE=release
 	cargo bench --workspace
 	$(BIN)/python -m pytest benches/python --benchmark-enable --benchmark-only
+	$(BIN)/python benches/python/bench_foundation.py
 
 wheel: $(TOOLS)
 	$(BIN)/maturin build --release --strip --out dist

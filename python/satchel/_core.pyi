@@ -1,7 +1,7 @@
 """The native half of the package: types and functions as Rust defines them."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from satchel.counting import TextEncoder
 from satchel.errors import SatchelError
 
-
 __version__: str
 debug_build: bool
+
+_T = TypeVar("_T")
 
 class _CountsText(Protocol):
     def count(self, text: str, /) -> int: ...
@@ -70,12 +71,79 @@ class Counter:
         Never splits a character. ``"both"`` keeps half of the tokens from each end and puts
         nothing between. A counter of the caller's own must count empty text as 0.
         """
+    def count_messages(
+        self,
+        messages: Iterable[object],
+        /,
+        *,
+        system: object = None,
+        tools: object = None,
+        dialect: str | None = None,
+        calibration: object = None,
+    ) -> MessageTokens:
+        """Tokens of the messages of a request.
+
+        Args:
+            messages: the messages, as dicts or SDK objects.
+            system: the ``system`` argument of the request: a string or a list of text blocks.
+            tools: the tool definitions of the request.
+            dialect: ``"openai"`` or ``"anthropic"``; default: what the messages give away,
+                ``"openai"`` if they would read the same in both.
+            calibration: something with ``factor`` and ``offset``; ``total`` is then
+                ``ceil(factor * total + offset)``.
+
+        Raises:
+            InputError: ``invalid_message`` or ``too_deep`` with the index of the message,
+                ``unknown_dialect``, ``counter_failed``, ``invalid_value`` for a wrong calibration.
+        """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __getnewargs_ex__(self) -> tuple[tuple[object], dict[str, object]]: ...
 
 def error_codes() -> dict[str, type[SatchelError]]:
     """The exception class of every error code, in the order of the catalogue."""
+
+def sliding_window(messages: list[_T], max_messages: int, /, *, dialect: str | None) -> list[_T]:
+    """All instructions, then the newest steps of at most ``max_messages`` messages together."""
+
+def token_window(
+    messages: list[_T],
+    max_tokens: int,
+    /,
+    *,
+    counter: Counter,
+    dialect: str | None,
+    model_dialect: str | None,
+) -> list[_T]:
+    """All instructions, then the newest steps that fit into what they leave of ``max_tokens``.
+
+    ``model_dialect`` asks for the chat formula, and is the dialect of messages that do not tell
+    theirs; ``None`` counts content text.
+    """
+
+def allocate_budget(
+    total_tokens: int, shares: list[tuple[str, float]], /
+) -> tuple[int, int, int, int, int]:
+    """Tokens of the five sections, in the order of their names."""
+
+def score_messages(
+    messages: list[object],
+    /,
+    *,
+    weights: list[tuple[str, float]] | None,
+    query: str | None,
+    counter: Counter,
+) -> NDArray[np.float32]:
+    """One score per message, from 0 to 1.
+
+    ``weights`` is ``None`` for the keyword formula, else the default weights with the named ones
+    replaced.
+    """
+
+def prune_tool_outputs(
+    messages: list[_T], /, *, max_chars: int, keep_last: int, strip: list[str]
+) -> list[_T]:
+    """The messages with old, long tool outputs cut to ``max_chars`` characters and a note."""
 
 @final
 class MessageTokens:
@@ -121,39 +189,6 @@ class MessageTokens:
         Calls, results, reasoning, media and other dialects are documented estimates.
         """
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, object]]: ...
-
-def count_messages(
-    counter: Counter,
-    messages: Iterable[object],
-    /,
-    *,
-    system: object = None,
-    tools: object = None,
-    dialect: str | None = None,
-    calibration: object = None,
-    tool_init: int | None = None,
-    tool_preamble: int | None = None,
-) -> MessageTokens:
-    """Tokens of the messages of a request.
-
-    Args:
-        counter: counts the texts; a counter of the caller's own is asked for all of them at once.
-        messages: the messages, as dicts or SDK objects.
-        system: the ``system`` argument of the request: a string or a list of text blocks.
-        tools: the tool definitions of the request.
-        dialect: ``"openai"`` or ``"anthropic"``; default: what the messages give away, ``"openai"``
-            if they would read the same in both.
-        calibration: something with ``factor`` and ``offset``; ``total`` is then
-            ``ceil(factor * total + offset)``.
-        tool_init: tokens of each function in the ``openai`` dialect; default: 10 for
-            ``cl100k_base``, else 7.
-        tool_preamble: tokens of the presence of tools in the ``anthropic`` dialect; default: 804,
-            the highest figure that is published.
-
-    Raises:
-        InputError: ``invalid_message`` or ``too_deep`` with the index of the message,
-            ``unknown_dialect``, ``counter_failed``, ``invalid_value`` for a wrong calibration.
-    """
 
 def lint_rows(
     messages: Iterable[object], /, dialect: str, *, system: object = None, tools: object = None

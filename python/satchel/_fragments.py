@@ -140,14 +140,14 @@ class Texts:
         if chance < 34:  # noqa: PLR2004 - shares in percent
             line = 1 + int(rng.random() * 400)
             return "read_file", "code", {"path": names.path(rng), "from_line": line}
-        if chance < 56:  # noqa: PLR2004
+        if chance < 56:  # noqa: PLR2004 - a share
             return "run", "log", {"command": f"make -C {names.path(rng)} test", "timeout_s": 120}
-        if chance < 68:  # noqa: PLR2004
+        if chance < 68:  # noqa: PLR2004 - a share
             return "search", "listing", {"pattern": names.symbol(rng), "path": names.path(rng)}
-        if chance < 84:  # noqa: PLR2004
+        if chance < 84:  # noqa: PLR2004 - a share
             where = {"field": "order_id", "in": [names.order(rng), names.order(rng)]}
             return "query", "json", {"where": where, "limit": 50}
-        if chance < 94:  # noqa: PLR2004
+        if chance < 94:  # noqa: PLR2004 - a share
             return "fetch_page", "prose", {"url": f"https://docs.example/{names.path(rng)}"}
         return "find_note", "korean", {"제목": f"{names.order(rng)} 처리 기록", "최근": 5}
 
@@ -385,7 +385,7 @@ def _pools(seed: int) -> tuple[Names, dict[str, Pool]]:
                 "path": names.path(rng),
                 "tags": [pick(_NOUNS), pick(("긴급", "검토", "보류", "new", "done"))],
                 "score": rng.random(),
-                "note": None if rng.random() < 0.5 else f"{pick(_ADJECTIVES)} {pick(_NOUNS)}",  # noqa: PLR2004
+                "note": None if rng.random() < 0.5 else f"{pick(_ADJECTIVES)} {pick(_NOUNS)}",  # noqa: PLR2004 - a share
             },
             ensure_ascii=False,
         )

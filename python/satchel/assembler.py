@@ -464,15 +464,11 @@ class WorkingSet:
     def _fixed_tokens(self, system: Any, tools: Sequence[Any] | None) -> tuple[int, int]:
         if system is None and tools is None:
             return 0, 0
-        costs = models.get(self._assembler.model).tools
-        counted = _core.count_messages(
-            self._assembler.counter,
+        counted = self._assembler.counter.count_messages(
             [],
             system=system,
             tools=tools,
             dialect=self._assembler.dialect,
-            tool_init=costs.init,
-            tool_preamble=costs.preamble,
         )
         return counted.system, counted.tools
 

@@ -68,7 +68,9 @@ def counter(model_or_encoding: str, *, tokenizer: str | TextEncoder | None = Non
         if error.code != "unknown_encoding":
             raise
     # Here, because the registry is a file to parse and most callers name an encoding.
-    from satchel import models  # noqa: PLC0415
+    from satchel import models  # noqa: PLC0415 - as above
 
     model = models.get(model_or_encoding)
-    return Counter(model.encoding, exact=model.exact, margin=model.margin)
+    # The margin carries the model's factor too: its tokens are at most this share above the count.
+    margin = model.factor * (1 + model.margin) - 1
+    return Counter(model.encoding, exact=model.exact, margin=max(margin, 0.0))

@@ -159,7 +159,7 @@ def generate_chat(count: int, *, seed: int = 0, chars: int = 400) -> list[Messag
     ]
 
 
-def _history(  # noqa: PLR0913, PLR0917 - one private generator, all of them needed
+def _history(
     count: int,
     rng: Random,
     texts: Texts,
@@ -204,7 +204,7 @@ def _step(
     width: int,
 ) -> Iterator[Message]:
     """An assistant message with ``width`` calls, and their results."""
-    said = texts.make(rng, "prose", near(rng, 90), 256) if rng.random() < 0.6 else ""  # noqa: PLR2004
+    said = texts.make(rng, "prose", near(rng, 90), 256) if rng.random() < 0.6 else ""  # noqa: PLR2004 - a share
     calls: list[Message] = []
     results: list[Message] = []
     for _ in range(width):

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from satchel import _core
 from satchel.errors import InputError
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from satchel.counting import CounterLike
+    from satchel.counting import TextEncoder
+    from satchel.models import Model
 
 __all__ = [
+    "AnyCounter",
+    "CountsText",
     "TokenBudget",
     "allocate_budget",
     "prune_tool_outputs",
@@ -34,6 +37,20 @@ __all__ = [
 ]
 
 _MessageT = TypeVar("_MessageT")
+
+
+class CountsText(Protocol):
+    """A counter of the caller's own."""
+
+    def count(self, text: str, /) -> int:
+        """Tokens of ``text``."""
+        ...
+
+
+AnyCounter: TypeAlias = "str | TextEncoder | CountsText | Callable[[str], int]"
+"""What counts: ours, the name of an encoding or estimator, a ``tiktoken.Encoding``, an object with
+``count(text)``, or a callable ``text -> int``."""
+
 _DEFAULT_ENCODING: Final = "o200k_base"
 
 
@@ -132,7 +149,7 @@ def token_window(
     max_tokens: int,
     *,
     model: str | None = None,
-    counter: CounterLike | None = None,
+    counter: AnyCounter | None = None,
     dialect: str | None = None,
 ) -> list[_MessageT]:
     """All system and developer messages, then the newest of the others that fit.
@@ -168,9 +185,14 @@ def token_window(
         True
     """
     limit = _whole("max_tokens", max_tokens)
-    listed = _listed(messages)
-    dialect = _name("dialect", dialect)
-    return _core.token_window(listed, limit, counter=_counter(model, counter), dialect=dialect)
+    figures = _model(model)
+    return _core.token_window(
+        _listed(messages),
+        limit,
+        counter=_counter(figures, counter),
+        dialect=_name("dialect", dialect),
+        model_dialect=None if figures is None else figures.dialect,
+    )
 
 
 def score_messages(
@@ -179,7 +201,7 @@ def score_messages(
     weights: Literal["keywords"] | Mapping[str, float] | None = None,
     query: str | None = None,
     model: str | None = None,
-    counter: CounterLike | None = None,
+    counter: AnyCounter | None = None,
 ) -> NDArray[np.float32]:
     """How much each message matters for the next call.
 
@@ -195,7 +217,7 @@ def score_messages(
     ``constraint``      .15  a user or system message speaks of what must, must not or is
                              important
     ``error``           .10  a tool reports a failure
-    ``code``            .05  a code fence
+    ``code``            .05  a code fence, or the word for code in Korean
     ``query``           .30  the share of the query's terms in the text, rare terms weighing more
     ``brief``          -.20  fewer than 10 tokens and nothing of the above
     ==============  =======  ==================================================================
@@ -230,20 +252,12 @@ def score_messages(
         >>> int(satchel.score_messages(history).argmin())
         1
     """
-    named: list[tuple[str, float]] | None
-    if weights is None:
-        named = []
-    elif isinstance(weights, str):
-        if weights != "keywords":
-            raise _invalid(f"no weight set {weights!r}, the named one is 'keywords'")
-        named = None
-    else:
-        named = _numbers("weights", weights)
+    listed: list[object] = _listed(messages)
     return _core.score_messages(
-        _listed(messages),
-        weights=named,
+        listed,
+        weights=_weights(weights),
         query=_name("query", query),
-        counter=_counter(model, counter),
+        counter=_counter(_model(model), counter),
     )
 
 
@@ -290,20 +304,47 @@ def prune_tool_outputs(
     return _core.prune_tool_outputs(listed, max_chars=limit, keep_last=last, strip=names)
 
 
-def _counter(model: str | None, counter: CounterLike | None) -> _core.Counter:
-    """The native counter that the options name."""
+def _weights(weights: object) -> list[tuple[str, float]] | None:
+    """The weights that replace default ones; None for the keyword formula."""
+    if weights is None:
+        return []
+    if weights == "keywords":
+        return None
+    if isinstance(weights, str):
+        message = f"no weight set {weights!r}, the named one is 'keywords'"
+        raise _invalid(message)
+    return _numbers("weights", weights)
+
+
+def _counter(model: Model | None, counter: AnyCounter | None) -> _core.Counter:
+    """The native counter that the options name: the caller's before the model's."""
     if counter is not None:
         return counter if isinstance(counter, _core.Counter) else _core.Counter(counter)
+    if model is not None:
+        return _core.Counter(model.encoding, exact=model.exact, margin=model.margin)
     return _core.Counter(_DEFAULT_ENCODING)
+
+
+def _model(name: str | None) -> Model | None:
+    """The figures of the model, if one is named."""
+    named = _name("model", name)
+    if named is None:
+        return None
+    # Here, because the registry is a file to parse and most calls name no model.
+    from satchel import models  # noqa: PLC0415
+
+    return models.get(named)
 
 
 def _listed(messages: Iterable[_MessageT]) -> list[_MessageT]:
     """The messages as a list; a list is taken as it is."""
     if isinstance(messages, list):
         return messages
-    # Iterables too, and never what is meant.
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
-        raise _invalid(f"messages is a list of messages, got {type(messages).__name__}")
+    given, kind = cast("object", messages), _type(messages)
+    # The first three are iterable too, and never what is meant.
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        message = f"messages is a list of messages, got {kind}"
+        raise _invalid(message)
     return list(messages)
 
 
@@ -314,45 +355,57 @@ def _whole(name: str, value: int) -> int:
     except TypeError:
         number = None
     if number is None:
-        raise _invalid(f"{name} is a whole number from 0, got {type(value).__name__}")
+        message = f"{name} is a whole number from 0, got {_type(value)}"
+        raise _invalid(message)
     if number < 0:
         message = f"{name} is {number}, at least 0"
         raise InputError(message, code="invalid_value", value=number, limit=0)
     return min(number, sys.maxsize)
 
 
-def _numbers(name: str, values: Mapping[str, float]) -> list[tuple[str, float]]:
+def _numbers(name: str, values: object) -> list[tuple[str, float]]:
     """The pairs of a mapping from names to numbers."""
     if not isinstance(values, Mapping):
-        raise _invalid(f"{name} is a mapping from names to numbers, got {type(values).__name__}")
+        message = f"{name} is a mapping from names to numbers, got {_type(values)}"
+        raise _invalid(message)
     pairs: list[tuple[str, float]] = []
-    for key, value in values.items():
+    for key, value in cast("Mapping[object, Any]", values).items():
         if not isinstance(key, str):
-            raise _invalid(f"{name} is a mapping from names to numbers, got the name {key!r}")
+            message = f"{name} is a mapping from names to numbers, got a name of type {_type(key)}"
+            raise _invalid(message)
         try:
             number = math.nan if isinstance(value, bool | str | bytes) else float(value)
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         if math.isnan(number):
-            raise _invalid(f"{name} has {value!r} for {key!r}, which is no number")
+            message = f"{name} has {value!r} for {key!r}, which is no number"
+            raise _invalid(message)
         pairs.append((key, number))
     return pairs
 
 
-def _names(name: str, values: Iterable[str]) -> list[str]:
+def _names(name: str, values: object) -> list[str]:
     """Strings; one string alone is a mistake, not its characters."""
+    kind = _type(values)
     if isinstance(values, Iterable) and not isinstance(values, str | bytes):
-        names = list(values)
-        if all(isinstance(value, str) for value in names):
+        given = list(cast("Iterable[object]", values))
+        names = [value for value in given if isinstance(value, str)]
+        if len(names) == len(given):
             return names
-    raise _invalid(f"{name} is a sequence of strings, got {type(values).__name__}")
+    message = f"{name} is a sequence of strings, got {kind}"
+    raise _invalid(message)
 
 
-def _name(name: str, value: str | None) -> str | None:
+def _name(name: str, value: object) -> str | None:
     """A string or None."""
-    if value is not None and not isinstance(value, str):
-        raise _invalid(f"{name} is a string, got {type(value).__name__}")
-    return value
+    if value is None or isinstance(value, str):
+        return value
+    message = f"{name} is a string, got {_type(value)}"
+    raise _invalid(message)
+
+
+def _type(value: object) -> str:
+    return type(value).__name__
 
 
 def _invalid(message: str) -> InputError:

@@ -12,8 +12,8 @@ use std::{env, fs, io};
 mod table;
 
 use table::{
-    ID_BITS, OVERFLOW, SHORT_KEY_BITS, SHORT_MAX, SHORT_OVERFLOW, WAYS, bucket, fingerprint,
-    hash_long, hash_pair, hash_short,
+    FILTER_WORDS, ID_BITS, OVERFLOW, SHORT_KEY_BITS, SHORT_MAX, SHORT_OVERFLOW, WAYS, bucket,
+    fingerprint, hash_long, hash_pair, hash_short,
 };
 
 fn main() -> io::Result<()> {
@@ -58,28 +58,42 @@ fn vocabulary(file: &[u8], out: &Path, name: &str) -> io::Result<()> {
         ends.extend_from_slice(&id32(text.len())?.to_le_bytes());
     }
 
-    let (pairs, byte_pairs, byte_ids) = merges(&tokens)?;
+    let merges = merges(&tokens)?;
     let write = |what: &str, data: &[u8]| fs::write(out.join(format!("{name}.{what}")), data);
     write("short", &short.wide())?;
     write("long", &long.narrow())?;
-    write("pairs", &pairs.narrow())?;
-    write("byte_pairs", &byte_pairs)?;
-    write("byte_ids", &byte_ids)?;
+    write("pairs", &merges.pairs.narrow())?;
+    write("filter", &merges.filter)?;
+    write("chars", &merges.chars)?;
+    write("byte_pairs", &merges.byte_pairs)?;
+    write("byte_ids", &merges.byte_ids)?;
     write("ends", &ends)?;
     write("text", &text)
 }
 
-/// The pair of tokens whose merge makes each token, as a table and, for pairs of single bytes,
-/// as a plain array; and the id of each byte.
+/// What merges to what, see [`merges`].
+struct Merges {
+    pairs: Table,
+    filter: Vec<u8>,
+    /// The merges of two single bytes once more, as a plain array.
+    byte_pairs: Vec<u8>,
+    byte_ids: Vec<u8>,
+    /// See [`closed_chars`].
+    chars: Vec<u8>,
+}
+
+/// The pair of tokens whose merge makes each token.
 ///
 /// Byte-pair encoding of a token's own bytes ends in exactly one pair before the token itself, and
 /// inside any text the token can only arise from that pair: until both halves exist no merge has
 /// crossed their borders, so the same merges happen in the same order as in the token alone.
 /// Tokens that their own bytes do not encode to have no pair; they are found whole or not at all.
-fn merges(tokens: &[&[u8]]) -> io::Result<(Table, Vec<u8>, Vec<u8>)> {
+fn merges(tokens: &[&[u8]]) -> io::Result<Merges> {
     let mut byte_ids = vec![0_u32; 256];
     let mut byte_pairs = vec![0_u32; 1 << 16];
     let mut pairs = Table::new(tokens.len() * 2);
+    let mut filter = vec![0_u64; FILTER_WORDS];
+    let mut reached = vec![false; tokens.len()];
     let mut known: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     for (id, token) in tokens.iter().enumerate() {
         if let [byte] = token {
@@ -102,15 +116,72 @@ fn merges(tokens: &[&[u8]]) -> io::Result<(Table, Vec<u8>, Vec<u8>)> {
         }
         if let [left, right] = parts[..] {
             known.insert((left, right), id);
+            reached[id as usize] = true;
             if let [first, second] = token {
                 byte_pairs[usize::from(*first) << 8 | usize::from(*second)] = id;
             }
             let key = u64::from(left) << ID_BITS | u64::from(right);
-            pairs.insert(hash_pair(key), u128::from(key << ID_BITS | u64::from(id)));
+            let hash = hash_pair(key);
+            pairs.insert(hash, u128::from(key << ID_BITS | u64::from(id)));
+            let (word, bits) = table::filter(hash);
+            filter[word] |= bits;
         }
     }
     let bytes = |ids: Vec<u32>| ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-    Ok((pairs, bytes(byte_pairs), bytes(byte_ids)))
+    Ok(Merges {
+        chars: bytes(closed_chars(tokens, &reached)?),
+        pairs,
+        filter: filter.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        byte_pairs: bytes(byte_pairs),
+        byte_ids: bytes(byte_ids),
+    })
+}
+
+/// The tokens that are one character of three bytes from U+3000 to U+DFFF and may be formed before
+/// all other merges of a piece, by code point.
+///
+/// Exact wherever no token that holds a part of the character, but not all of it, together with a
+/// neighbour comes before it in rank: until the character is complete, nothing can cross its borders.
+/// Two kinds of neighbour are left out here, and the encoder must look for them: a byte below 128
+/// before it (there are tokens of a space and the start of a character), and a lead byte E0 to E2
+/// after it.
+fn closed_chars(tokens: &[&[u8]], reached: &[bool]) -> io::Result<Vec<u32>> {
+    let inner = |byte: &u8| (0x80..0xC0).contains(byte);
+    // The lowest rank of a token that ends with a proper start of a character, and of one that
+    // starts with a proper end.
+    let mut starts: BTreeMap<&[u8], usize> = BTreeMap::new();
+    let mut ends: BTreeMap<&[u8], usize> = BTreeMap::new();
+    for (id, token) in tokens.iter().enumerate() {
+        let head = token.iter().take_while(|byte| inner(byte)).count();
+        if (1..=2).contains(&head) && head < token.len() && !(0xE0..=0xE2).contains(&token[head]) {
+            ends.entry(&token[..head]).or_insert(id);
+        }
+        let tail = token.iter().rev().take_while(|byte| inner(byte)).count() + 1;
+        if tail <= 2 && tail < token.len() && token[token.len() - tail - 1] >= 0x80 {
+            starts.entry(&token[token.len() - tail..]).or_insert(id);
+        }
+    }
+    let mut chars = vec![0; 0xE000 - 0x3000];
+    for (id, token) in tokens.iter().enumerate() {
+        let Ok(text) = str::from_utf8(token) else {
+            continue;
+        };
+        let mut all = text.chars();
+        let (Some(char @ '\u{3000}'..'\u{E000}'), None) = (all.next(), all.next()) else {
+            continue;
+        };
+        let first =
+            |known: &BTreeMap<&[u8], usize>, part| known.get(part).is_none_or(|&at| at > id);
+        if first(&starts, &token[..1])
+            && first(&starts, &token[..2])
+            && first(&ends, &token[1..])
+            && first(&ends, &token[2..])
+            && reached[id]
+        {
+            chars[char as usize - 0x3000] = id32(id)?;
+        }
+    }
+    Ok(chars)
 }
 
 fn id32(number: usize) -> io::Result<u32> {

@@ -61,7 +61,7 @@ def test_shares_replace_the_default_by_name(total: int, shares: dict[str, float]
 def test_frozen_slotted_and_pickled() -> None:
     budget = allocate_budget(1000)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        budget.total = 1  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
+        budget.total = 1  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue] - frozen
     assert not hasattr(budget, "__dict__")
     assert pickle.loads(pickle.dumps(budget)) == budget  # noqa: S301 - our own bytes
     assert len({budget, allocate_budget(1000)}) == 1

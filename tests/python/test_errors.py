@@ -25,6 +25,7 @@ CALL: Message = {
         {"id": "call_1", "type": "function", "function": {"name": "gate", "arguments": "{}"}}
     ],
 }
+LONG: Message = {"role": "user", "content": "And the next flight? " * 100}
 RESULT: Message = {"role": "tool", "tool_call_id": "call_1", "content": "B12"}
 
 
@@ -33,10 +34,10 @@ def assemble(*messages: Message, budget: int = 1_000, **options: Any) -> None:
 
 
 def nested(levels: int) -> Message:
-    content: Any = "deep"
+    value: Any = "deep"
     for _ in range(levels):
-        content = [content]
-    return {"role": "user", "content": content}
+        value = [value]
+    return {"role": "user", "content": [{"type": "novelty", "value": value}]}
 
 
 def junk_counter() -> None:
@@ -66,6 +67,13 @@ def two_threads() -> None:
     raise caught[0]
 
 
+def other_dialect() -> None:
+    assembler = satchel.Assembler("gpt-4o", budget=1_000)
+    events = assembler.assemble([USER]).events
+    change = {"kind": "settings", "at": 1, "dialect": "anthropic"}
+    assembler.assemble([USER, CALL, RESULT], events=[*events, change])
+
+
 @dataclass(frozen=True)
 class Row:
     """One way to meet one error."""
@@ -83,20 +91,7 @@ ROWS = [
     Row("duplicate_result", satchel.InputError, lambda: assemble(USER, CALL, RESULT, RESULT), 3),
     Row("open_calls", satchel.InputError, lambda: assemble(USER, CALL), 1),
     Row("unknown_dialect", satchel.InputError, lambda: satchel.lint([USER], "smoke-signals")),
-    Row(
-        "dialect_changed",
-        satchel.InputError,
-        lambda: assemble(
-            USER,
-            CALL,
-            RESULT,
-            {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}]},
-            {
-                "role": "assistant",
-                "content": [{"type": "tool_use", "id": "toolu_1", "name": "gate", "input": {}}],
-            },
-        ),
-    ),
+    Row("dialect_changed", satchel.InputError, other_dialect),
     Row("unknown_model", satchel.InputError, lambda: satchel.models.get("mystery-1")),
     Row(
         "unknown_encoding",
@@ -110,7 +105,12 @@ ROWS = [
         lambda: assemble(USER, events=[{"kind": "wish", "at": 0}]),
     ),
     Row("counter_failed", satchel.InputError, junk_counter),
-    Row("over_budget", satchel.BudgetError, lambda: assemble(USER, budget=5), 0),
+    Row(
+        "over_budget",
+        satchel.BudgetError,
+        lambda: assemble(USER, CALL, RESULT, LONG, budget=100),
+        3,
+    ),
     Row(
         "page_not_found",
         satchel.PageNotFoundError,

@@ -111,7 +111,7 @@ class Name(str):
         """Lie."""
         raise RuntimeError
 
-    def encode(self, *_args: object) -> bytes:  # type: ignore[override]
+    def encode(self, *_args: object) -> bytes:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride] - lies on purpose
         """Lie."""
         raise RuntimeError
 
@@ -216,7 +216,7 @@ def page_of(value: Any) -> str:
         (1e300, "1e+300"),
         (float("nan"), "NaN"),
         (float("-inf"), "-Infinity"),
-        (enum.IntEnum("Level", "LOW").LOW, "1"),  # type: ignore[attr-defined]
+        (enum.IntEnum("Level", "LOW").LOW, "1"),  # type: ignore[attr-defined]  # made by a call, which mypy does not follow
         ((1, ("a", None)), '[1,["a",null]]'),
         ({"ü": 'q"\\\n\x01'}, '{"ü":"q\\"\\\\\\n\\u0001"}'),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from satchel.errors import InputError
 from satchel.windows import prune_tool_outputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Message = dict[str, Any]
 
@@ -28,6 +31,14 @@ def tool(content: object) -> Message:
 
 def tool_result(content: object) -> dict[str, Any]:
     return {"type": "tool_result", "tool_use_id": "use-7", "content": content}
+
+
+def plain(role: str, content: object) -> Message:
+    return {"role": role, "content": content}
+
+
+def user_with_result(content: object) -> Message:
+    return plain("user", [tool_result(content)])
 
 
 def text(value: str) -> dict[str, Any]:
@@ -50,11 +61,7 @@ def oracle(messages: list[Message], max_chars: int, keep_last: int) -> list[Mess
 histories = st.lists(
     st.one_of(
         st.builds(tool, st.text(max_size=40)),
-        st.builds(
-            lambda role, content: {"role": role, "content": content},
-            st.sampled_from(["system", "user", "assistant"]),
-            st.text(max_size=40),
-        ),
+        st.builds(plain, st.sampled_from(["system", "user", "assistant"]), st.text(max_size=40)),
     ),
     max_size=12,
 )
@@ -129,8 +136,8 @@ def test_anthropic_results_are_cut_in_their_block() -> None:
     assert message["content"][0] == tool_result("x" * 200)
 
 
-@pytest.mark.parametrize("wrap", [tool, lambda blocks: {"role": "user", "content": [tool_result(blocks)]}])
-def test_text_blocks_are_cut_as_one_and_images_stay(wrap: Any) -> None:
+@pytest.mark.parametrize("wrap", [tool, user_with_result])
+def test_text_blocks_are_cut_as_one_and_images_stay(wrap: Callable[[object], Message]) -> None:
     blocks = [text("a" * 100), IMAGE, {**text("b" * 80), "citations": None}, text("c" * 9), IMAGE]
     message = wrap(blocks)
     pruned = prune_tool_outputs([message], keep_last=0)[0]
@@ -235,9 +242,10 @@ json_values = st.recursive(
 
 def without(value: Any, names: set[str]) -> Any:
     if isinstance(value, dict):
-        return {k: without(v, names) for k, v in value.items() if k not in names}
+        fields = cast("Message", value).items()
+        return {key: without(field, names) for key, field in fields if key not in names}
     if isinstance(value, list):
-        return [without(item, names) for item in value]
+        return [without(item, names) for item in cast("list[object]", value)]
     return value
 
 

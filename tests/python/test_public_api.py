@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ import satchel
 
 CONTRACT = Path(__file__).with_name("public_api.json")
 MODULES = ("satchel", "satchel.models")
+
+# A default that only says "not given" shows its address.
+SENTINEL = re.compile(r"<[\w.]+ object at 0x[0-9a-f]+>")
 
 Description = dict[str, Any]
 
@@ -26,7 +30,8 @@ def signature(callable_: Any) -> str:
         parameter.replace(annotation=inspect.Parameter.empty)
         for parameter in found.parameters.values()
     ]
-    return str(found.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+    shown = str(found.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+    return SENTINEL.sub("...", shown)
 
 
 def members(cls: type) -> Description:

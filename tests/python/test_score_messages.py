@@ -102,7 +102,9 @@ def test_the_default_counter_is_o200k() -> None:
 def test_each_weight_alone() -> None:
     history = [
         message("user", "You must keep order ORD-10023 open, that is decided, and nothing else."),
-        message("assistant", "```\nprint('a')\n``` is the code that I would run for that order now."),
+        message(
+            "assistant", "```\nprint('a')\n``` is the code that I would run for that order now."
+        ),
         message("tool", "the request to the server failed after a while, so nothing was changed"),
         message("assistant", "ok"),
         message("user", "And what about ORD-10023?"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -32,9 +32,10 @@ def result(name: str) -> Message:
 
 
 def use(*ids: str) -> Message:
-    return message(
-        "assistant", [{"type": "tool_use", "id": name, "name": "look", "input": {}} for name in ids]
-    )
+    blocks: list[Message] = [
+        {"type": "tool_use", "id": name, "name": "look", "input": {}} for name in ids
+    ]
+    return message("assistant", blocks)
 
 
 def tool_results(*ids: str) -> Message:
@@ -72,7 +73,9 @@ def is_result(m: Message) -> bool:
 
 
 def block_types(m: Message) -> list[str]:
-    return [b["type"] for b in m["content"]] if isinstance(m["content"], list) else []
+    content = m["content"]
+    blocks = cast("list[Message]", content) if isinstance(content, list) else []
+    return [block["type"] for block in blocks]
 
 
 def oracle(messages: list[Message], max_messages: int) -> list[Message]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from satchel import _core
 from satchel.errors import InputError
 from satchel.windows import token_window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Message = dict[str, Any]
 
@@ -46,6 +49,10 @@ def chars3(text: str) -> int:
     return max(1, len(text) // 3) if text else 0
 
 
+def as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def content_text(m: Message) -> list[str]:
     """The content text as the documentation defines it, for the messages made here."""
     content = m["content"]
@@ -59,7 +66,9 @@ def content_text(m: Message) -> list[str]:
             texts.append(block["text"])
         elif block["type"] == "tool_result":
             inner = block["content"]
-            texts += [inner] if isinstance(inner, str) else [b["text"] for b in inner if "text" in b]
+            texts += (
+                [inner] if isinstance(inner, str) else [b["text"] for b in inner if "text" in b]
+            )
     return texts
 
 
@@ -81,16 +90,18 @@ def seed_rule(messages: list[Message], max_tokens: int) -> list[Message]:
     return system + kept
 
 
+def block_types(m: Message) -> list[str]:
+    content = m["content"]
+    blocks = cast("list[Message]", content) if isinstance(content, list) else []
+    return [block["type"] for block in blocks]
+
+
 def is_result(m: Message) -> bool:
-    return m["role"] == "tool" or any(
-        b["type"] == "tool_result" for b in m["content"] or [] if isinstance(b, dict)
-    )
+    return m["role"] == "tool" or "tool_result" in block_types(m)
 
 
 def has_calls(m: Message) -> bool:
-    return "tool_calls" in m or any(
-        b["type"] == "tool_use" for b in m["content"] or [] if isinstance(b, dict)
-    )
+    return "tool_calls" in m or "tool_use" in block_types(m)
 
 
 def oracle(messages: list[Message], max_tokens: int) -> list[Message]:
@@ -106,8 +117,9 @@ def oracle(messages: list[Message], max_tokens: int) -> list[Message]:
         else:
             steps.append([m])
     kept: list[list[Message]] = []
-    while steps and sum(map(tokens, sum([*kept, steps[-1]], []))) <= budget:
+    while steps and sum(map(tokens, steps[-1])) <= budget:
         kept.insert(0, steps.pop())
+        budget -= sum(map(tokens, kept[0]))
     while steps and kept and is_result(kept[0][0]):
         kept.pop(0)
     return system + [m for step in kept for m in step]
@@ -117,28 +129,32 @@ def same_objects(left: list[Any], right: list[Any]) -> bool:
     return [id(m) for m in left] == [id(m) for m in right]
 
 
+def text_block(text: str) -> Message:
+    return {"type": "text", "text": text}
+
+
+def result_block(content: object) -> Message:
+    return {"type": "tool_result", "tool_use_id": "a", "content": content}
+
+
+def named(role: str, content: str, name: str) -> Message:
+    return {"role": role, "content": content, "name": name}
+
+
+IMAGE: Message = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+USE: Message = {"type": "tool_use", "id": "a", "name": "look", "input": {"at": "the far end"}}
 texts = st.text(max_size=30)
 roles = st.sampled_from(["system", "user", "assistant"])
-blocks = st.lists(
-    st.one_of(
-        st.builds(lambda text: {"type": "text", "text": text}, texts),
-        st.just({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}),
-    ),
-    max_size=3,
-)
-results = st.builds(
-    lambda content: {"type": "tool_result", "tool_use_id": "a", "content": content},
-    st.one_of(texts, blocks),
-)
-uses = st.just({"type": "tool_use", "id": "a", "name": "look", "input": {"at": "the far end"}})
+blocks = st.lists(st.one_of(st.builds(text_block, texts), st.just(IMAGE)), max_size=3)
+results = st.builds(result_block, st.one_of(texts, blocks))
 plain_histories = st.lists(st.builds(message, roles, st.one_of(texts, blocks)), max_size=20)
 tool_histories = st.lists(
     st.one_of(
         st.builds(message, roles, texts),
         st.builds(call, st.just("a"), st.one_of(st.none(), texts)),
         st.builds(result, st.just("a"), texts),
-        st.builds(lambda *parts: message("assistant", list(parts)), uses),
-        st.builds(lambda *parts: message("user", list(parts)), results, results),
+        st.just([USE]).map(lambda parts: message("assistant", parts)),
+        st.lists(results, min_size=2, max_size=2).map(lambda parts: message("user", parts)),
     ),
     max_size=20,
 )
@@ -243,14 +259,12 @@ def test_a_message_that_cannot_be_read_counts_as_its_json() -> None:
     cyclic["self"] = cyclic
     odd: object
     for odd, text in [
-        *[(value, None) for value in UNREADABLE],
+        *[(value, as_json(value)) for value in UNREADABLE],
         ("some text", "some text"),
         (Odd(), "x" * 30),
         (Broken(), ""),
         (cyclic, str(cyclic)),
     ]:
-        if text is None:
-            text = json.dumps(odd, ensure_ascii=False, separators=(",", ":"))
         history = [message("user", "x"), odd]
         assert token_window(history, len(text), counter=len) == [odd]
         assert token_window(history, len(text) + 1, counter=len) == history
@@ -286,9 +300,10 @@ def test_a_negative_limit(limit: int) -> None:
     ],
 )
 def test_options_that_are_refused(options: dict[str, Any], code: str) -> None:
-    arguments: dict[str, Any] = {"messages": [], "max_tokens": 9} | options
+    named_options = dict(options)
+    messages, limit = named_options.pop("messages", []), named_options.pop("max_tokens", 9)
     with pytest.raises(InputError) as caught:
-        token_window(arguments.pop("messages"), arguments.pop("max_tokens"), **arguments)
+        token_window(messages, limit, **named_options)
     assert caught.value.code == code
 
 
@@ -305,3 +320,70 @@ def test_a_counter_that_fails() -> None:
 def test_a_huge_limit_keeps_all() -> None:
     history = [message("system", "a"), message("user", "b")]
     assert token_window(history, 10**40) == history
+
+
+def chat_tokens(m: Message, count: Callable[[str], int]) -> int:
+    """The chat formula for plain text: 3 a message, the role, the content, 1 for a name."""
+    total: int = 3 + 1 + count(m["content"])
+    if "name" in m:
+        total += 1 + count(m["name"])
+    return total
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.builds(message, roles, texts),
+            st.builds(named, roles, texts, st.text(min_size=1, max_size=9)),
+        ),
+        max_size=20,
+    ),
+    st.integers(0, 200),
+)
+def test_a_model_counts_by_the_chat_formula(messages: list[Message], limit: int) -> None:
+    count = _core.Counter("o200k_base").count
+    system = [m for m in messages if m["role"] == "system"]
+    left = limit - sum(chat_tokens(m, count) for m in system)
+    kept: list[Message] = []
+    for m in reversed([m for m in messages if m["role"] != "system"]):
+        left -= chat_tokens(m, count)
+        if left < 0:
+            break
+        kept.insert(0, m)
+    assert same_objects(token_window(messages, limit, model="gpt-4o"), system + kept)
+
+
+def test_a_model_counts_calls_and_a_counter_replaces_its_encoding() -> None:
+    history = [message("user", "hi"), call("a"), result("a", "x" * 30)]
+    by_content = token_window(history, 30, counter=len)
+    assert by_content == history[1:]
+    assert token_window(history, 30, model="gpt-4o", counter=len) == []
+    assert token_window(history, 1000, model="gpt-4o", counter=len) == history
+
+
+def test_a_model_of_another_dialect_reads_the_messages_it_gets() -> None:
+    history = [message("user", "hi"), call("a"), result("a", "done"), message("user", "bye")]
+    for model in ("claude-sonnet-4-5", "gpt-4o"):
+        windows = [token_window(history, limit, model=model) for limit in range(60)]
+        found = [len(window) for window in windows]
+        assert found == sorted(found)
+        # All, without the question, the last message, nothing: never half of the step.
+        assert set(found) == {4, 3, 1, 0}
+
+
+@pytest.mark.parametrize("odd", [*UNREADABLE, object()])
+def test_a_model_counts_what_cannot_be_read(odd: object) -> None:
+    history = [message("user", "x"), odd, message("user", "y")]
+    window = token_window(history, 10_000, model="gpt-4o")
+    assert sorted(map(id, window)) == sorted(map(id, history))
+    assert token_window(history, 5, model="gpt-4o")[-1:] == history[2:]
+
+
+def test_batches_do_not_show_with_a_model() -> None:
+    history = [message("user", "word " * (index % 7)) for index in range(300)]
+    count = _core.Counter("o200k_base").count
+    costs = [chat_tokens(m, count) for m in history]
+    for first in (0, 1, 150, 204, 205, 268, 269, 299):
+        limit = sum(costs[first:])
+        assert token_window(history, limit, model="gpt-4o") == history[first:]
+        assert token_window(history, limit, model="gpt-4o", counter=count) == history[first:]

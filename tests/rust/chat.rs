@@ -8,8 +8,8 @@ use satchel_core::dialect::{Dialect, read_message};
 use satchel_core::message::Message;
 use satchel_core::node::Node;
 use satchel_core::tokens::chat::{
-    AUDIO_TOKENS, CALL_TOKENS, ChatRules, FILE_TOKENS, IMAGE_TOKENS, count_message_parts, is_exact,
-    message_overhead,
+    AUDIO_TOKENS, CALL_TOKENS, ChatRules, FILE_TOKENS, IMAGE_TOKENS, TOOL_USE_TOKENS,
+    count_message_parts, is_exact, message_overhead,
 };
 use satchel_core::tokens::tools::{ToolRules, ToolTokens, tool_tokens};
 use satchel_core::tokens::{CountTexts, Counter};
@@ -109,6 +109,25 @@ fn the_published_example_of_gpt_4() {
 }
 
 #[test]
+fn a_recorded_request_to_gpt_4o() {
+    // 68 tokens by its usage record: two functions, one of them without any description.
+    let tools = json!([
+        {"type": "function", "function": {"name": "get_user_country", "description": "",
+            "parameters": {"additionalProperties": false, "properties": {}, "type": "object"}}},
+        {"type": "function", "function": {"name": "final_result",
+            "description": "The final response which ends this conversation",
+            "parameters": {"properties": {"city": {"type": "string"}, "country": {"type": "string"}},
+                           "required": ["city", "country"], "type": "object"}}},
+    ]);
+    let question =
+        json!({"role": "user", "content": "What is the largest city in the user country?"});
+    let rules = ToolRules::of(Dialect::OpenAi);
+    let tools = tools_of(Dialect::OpenAi, &tools, &rules, &o200k());
+    let messages = request_tokens(Dialect::OpenAi, &[question], &o200k());
+    assert_eq!((messages + tools.tokens, tools.exact), (68, true));
+}
+
+#[test]
 fn one_full_stop_of_a_description_is_free() {
     let rules = ToolRules::of(Dialect::OpenAi);
     let tokens = |description: &str| {
@@ -192,14 +211,17 @@ fn tools_of_the_wrong_shape() {
 #[test]
 fn a_call_is_its_name_its_arguments_and_a_frame() {
     let arguments = "{\"city\":\"Bonn\"}";
-    let expected = o200k().count("weather").unwrap() + o200k().count(arguments).unwrap();
+    let name = o200k().count("weather").unwrap();
+    let text = o200k().count(arguments).unwrap();
     let openai = json!({"role": "assistant", "tool_calls": [
         {"id": "c", "type": "function", "function": {"name": "weather", "arguments": arguments}}]});
+    // The result carries the name again.
+    let expected = 2 * name + text + CALL_TOKENS;
+    assert_eq!(part_tokens(Dialect::OpenAi, &openai), expected);
     let anthropic = json!({"role": "assistant", "content": [
         {"type": "tool_use", "id": "c", "name": "weather", "input": {"city": "Bonn"}}]});
-    for (dialect, json) in [(Dialect::OpenAi, openai), (Dialect::Anthropic, anthropic)] {
-        assert_eq!(part_tokens(dialect, &json), expected + CALL_TOKENS);
-    }
+    let expected = name + text + TOOL_USE_TOKENS;
+    assert_eq!(part_tokens(Dialect::Anthropic, &anthropic), expected);
 }
 
 #[test]
@@ -283,7 +305,7 @@ fn arguments_with_a_field_called_data_are_text() {
     let name = o200k().count("save").unwrap();
     assert_eq!(
         part_tokens(Dialect::Anthropic, &json),
-        text + name + CALL_TOKENS
+        text + name + TOOL_USE_TOKENS
     );
 }
 
@@ -368,7 +390,7 @@ fn a_foreign_counter_is_asked_once() {
         .iter()
         .map(|message| message.parts.iter().map(|part| part.tokens).collect())
         .collect();
-    assert_eq!(tokens, [vec![5], vec![3, 6 + CALL_TOKENS]]);
+    assert_eq!(tokens, [vec![5], vec![3, 8 + CALL_TOKENS]]);
     assert_eq!(bytes.asked.load(Ordering::Relaxed), 1);
 }
 

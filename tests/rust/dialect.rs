@@ -358,7 +358,7 @@ fn anthropic_errors_name_the_path_and_not_the_content() {
     let rows = [
         (
             Anthropic,
-            json!({"role": "tool", "content": "x"}),
+            json!({"role": "narrator", "content": "x"}),
             "role must be user, assistant or system, got a string",
         ),
         (
@@ -393,6 +393,40 @@ fn anthropic_errors_name_the_path_and_not_the_content() {
 }
 
 #[test]
+fn calls_and_results_of_another_dialect() {
+    use Dialect::{Anthropic, OpenAi};
+    let rows = [
+        (
+            OpenAi,
+            json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t"}]}),
+            "content[0] belongs to the dialect anthropic",
+        ),
+        (
+            OpenAi,
+            json!({"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "tool_result"}]}),
+            "content[1] belongs to the dialect anthropic",
+        ),
+        (
+            Anthropic,
+            json!({"role": "tool", "content": "x"}),
+            "the message belongs to the dialect openai",
+        ),
+        (
+            Anthropic,
+            json!({"role": "assistant", "content": "x", "tool_calls": [{"id": "c"}]}),
+            "tool_calls belongs to the dialect openai",
+        ),
+    ];
+    for (dialect, json, expected) in rows {
+        let error = read(dialect, &json).unwrap_err();
+        assert_eq!(error.code(), "dialect_changed");
+        assert_eq!(error.to_string(), format!("message 7: {expected}"));
+    }
+    let null = json!({"role": "assistant", "content": "x", "tool_calls": null});
+    assert_eq!(read(Anthropic, &null).unwrap().parts.len(), 1);
+}
+
+#[test]
 fn depth_is_limited() {
     let mut nested = json!(1);
     for _ in 0..MAX_DEPTH {
@@ -408,6 +442,7 @@ fn depth_is_limited() {
             Dialect::OpenAi,
             json!({"role": "user", "content": [{"type": "new", "x": nested}]}),
         ),
+        (Dialect::OpenAi, json!({"role": "user", "content": nested})),
     ] {
         assert_eq!(read(dialect, &json).unwrap_err().code(), "too_deep");
     }

@@ -217,6 +217,7 @@ fn valid_histories_of_anthropic() {
             uses(&["a"]),
             results(&["a"])
         ]),
+        json!([user("hi"), {"role": "system", "content": "x"}, {"role": "system", "content": "y"}]),
         // An empty prefill at the end.
         json!([user("hi"), assistant("")]),
         json!([user("hi"), {"role": "assistant", "content": []}]),

@@ -14,7 +14,7 @@ fn steps(links: &[Link]) -> Vec<Vec<u32>> {
     let mut takes_results = false;
     for (index, link) in (0..).zip(links) {
         match link {
-            Instruction => continue,
+            Instruction => {}
             Results if takes_results => steps.last_mut().unwrap().push(index),
             _ => {
                 steps.push(vec![index]);

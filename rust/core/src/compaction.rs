@@ -197,20 +197,20 @@ impl<T: Text> Compaction<'_, T> {
             self.settle_root(plan)?;
             plan.sum();
         }
-        let changed = self.first_change(&before.0, &before.1, plan);
+        let changed = self.first_change(&before.0, before.1.as_ref(), plan);
         plan.touch(changed);
         Ok(())
     }
 
     /// The first step whose rendering differs from before.
-    fn first_change(&self, shown: &[Shown], root: &Option<Root>, plan: &Plan) -> u32 {
+    fn first_change(&self, shown: &[Shown], root: Option<&Root>, plan: &Plan) -> u32 {
         let same = shown
             .iter()
             .zip(&plan.shown)
             .take_while(|(old, new)| old.step == new.step && old.edits == new.edits)
             .count();
         let changed = plan.shown.get(same).map_or(u32::MAX, |shown| shown.step);
-        if *root == plan.root {
+        if root == plan.root.as_ref() {
             return changed;
         }
         // The note stands after the goal, or inside it where roles must alternate.
@@ -259,9 +259,9 @@ impl<T: Text> Compaction<'_, T> {
                     } = plan.shown[at];
                     let tokens = bounds.tokens + placeholder_tokens;
                     plan.shown[at] = Shown {
+                        tokens,
                         closed,
                         placeholder_tokens,
-                        tokens,
                         ..verbatim
                     };
                 }
@@ -275,9 +275,9 @@ impl<T: Text> Compaction<'_, T> {
                     plan.shown.insert(
                         at,
                         Shown {
+                            tokens,
                             closed,
                             placeholder_tokens,
-                            tokens,
                             ..verbatim
                         },
                     );
@@ -285,21 +285,10 @@ impl<T: Text> Compaction<'_, T> {
                     plan.gone_tokens -= u64::from(bounds.tokens);
                 }
             }
-            self.decide(plan, step, Level::Verbatim, Reason::Pinned);
+            plan.decide(step, Level::Verbatim, Reason::Pinned);
             plan.recalls.retain(|recall| recall.restores != Some(step));
         }
         plan.sum();
-    }
-
-    fn decide(&self, plan: &mut Plan, step: u32, level: Level, reason: Reason) {
-        let compaction = plan.compactions;
-        if let Some(fate) = plan.fates.get_mut(step as usize) {
-            *fate = crate::plan::Fate {
-                level,
-                reason,
-                compaction,
-            };
-        }
     }
 
     /// Which entries of `shown` may be lowered.
@@ -339,7 +328,7 @@ impl<T: Text> Compaction<'_, T> {
         if fixed + kept <= self.room {
             for &at in &recent {
                 let step = plan.shown[at].step;
-                self.decide(plan, step, plan.shown[at].level, Reason::Recent);
+                plan.decide(step, plan.shown[at].level, Reason::Recent);
             }
             let capacity = self.target().max(fixed + kept) - fixed - kept;
             self.lower(plan, &open, capacity, None)
@@ -398,10 +387,10 @@ impl<T: Text> Compaction<'_, T> {
             let at = candidate.shown;
             let step = plan.shown[at].step;
             match candidate.levels.swap_remove(option) {
-                None => self.decide(plan, step, plan.shown[at].level, Reason::Salient),
+                None => plan.decide(step, plan.shown[at].level, Reason::Salient),
                 Some((Level::Gone, _)) => {
                     gone.push(at);
-                    self.decide(plan, step, Level::Gone, Reason::Outranked);
+                    plan.decide(step, Level::Gone, Reason::Outranked);
                 }
                 Some((level, shrunk)) => {
                     let shrunk = shrunk.unwrap_or_default();
@@ -409,7 +398,7 @@ impl<T: Text> Compaction<'_, T> {
                     shown.level = level;
                     shown.tokens = shrunk.tokens + shown.placeholder_tokens;
                     shown.edits = shrunk.edits.into();
-                    self.decide(plan, step, level, Reason::Outranked);
+                    plan.decide(step, level, Reason::Outranked);
                 }
             }
         }
@@ -556,7 +545,7 @@ impl<T: Text> Compaction<'_, T> {
             }
             total -= u64::from(plan.shown[at].tokens);
             messages -= step_messages(self.transcript, step);
-            self.decide(plan, step, Level::Gone, Reason::Oldest);
+            plan.decide(step, Level::Gone, Reason::Oldest);
             gone.push(at);
         }
         self.remove(plan, &gone);

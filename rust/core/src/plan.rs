@@ -240,6 +240,18 @@ impl Plan {
         }
     }
 
+    /// Notes where the compaction that is running leaves a step, and why.
+    pub(crate) fn decide(&mut self, step: u32, level: Level, reason: Reason) {
+        let compaction = self.compactions;
+        if let Some(fate) = self.fates.get_mut(step as usize) {
+            *fate = Fate {
+                level,
+                reason,
+                compaction,
+            };
+        }
+    }
+
     /// Notes that the rendering changed from `step` on.
     pub(crate) fn touch(&mut self, step: u32) {
         self.revision += 1;

@@ -251,16 +251,15 @@ impl<T: Text> Renderer<'_, T> {
                 (PartKind::Result, Place::BlockContent(at)) => Some(at as usize),
                 _ => None,
             });
-        match last_result {
-            Some(at) => changes.extend(
+        if let Some(at) = last_result {
+            changes.extend(
                 open.iter()
                     .enumerate()
                     .map(|(offset, (id, _))| Change::InsertBlock(at + 1 + offset, block(id))),
-            ),
-            None => {
-                let blocks: Vec<Json> = open.iter().map(|(id, _)| block(id)).collect();
-                after.push(Entry::New(json!({"role": "user", "content": blocks})));
-            }
+            );
+        } else {
+            let blocks: Vec<Json> = open.iter().map(|(id, _)| block(id)).collect();
+            after.push(Entry::New(json!({"role": "user", "content": blocks})));
         }
     }
 }

@@ -107,9 +107,9 @@ pub fn lower_levels<T: Text>(
         };
         let (trimmed, stub) = &mut levels[draft.step];
         if draft.stub {
-            stub.push(edit)
+            stub.push(edit);
         } else {
-            trimmed.push(edit)
+            trimmed.push(edit);
         }
     }
     Ok(levels

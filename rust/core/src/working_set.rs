@@ -530,14 +530,24 @@ impl<T: Text> WorkingSet<T> {
 
     fn stable_prefix_tokens(&self, plan: &Plan) -> u64 {
         let mut tokens = self.settings.system_tokens + self.settings.tools_tokens;
+        let mut end = 0;
         for shown in &plan.shown {
             let bounds = self.transcript.steps()[shown.step as usize];
             if shown.step >= plan.changed_from || bounds.end > self.boundary {
                 break;
             }
             tokens += u64::from(shown.tokens);
+            end = bounds.end;
         }
-        tokens
+        // The note stands with the goal, recalled content where it came in.
+        let goal = self.transcript.goal().unwrap_or(0) as u32;
+        let root = plan
+            .root
+            .as_ref()
+            .filter(|_| goal < end)
+            .map_or(0, |root| root.tokens);
+        let recalls = plan.recalls.iter().filter(|recall| recall.at <= end);
+        tokens + u64::from(root) + recalls.map(|recall| u64::from(recall.tokens)).sum::<u64>()
     }
 
     /// What happened to each step, in order.

@@ -3,9 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use satchel_core::content::{self, Content};
-use satchel_core::dialect::Dialect;
-use satchel_core::message::Role;
+use satchel_core::dialect::{self, Dialect, read_message};
+use satchel_core::message::{Body, Message, Part, PartKind, Place, Role};
 use satchel_core::node::Node;
+use satchel_core::window::Link;
 
 use crate::error::{PyError, invalid_value};
 use crate::node::PyNode;
@@ -77,12 +78,51 @@ impl<'py> Messages<'py> {
         content
     }
 
+    /// The dialect that was named, or that the messages give away, or `name`, or `openai`, which
+    /// most gateways speak.
+    pub(crate) fn dialect_or(&self, name: &str) -> Dialect {
+        let nodes = self.items.iter().cloned().map(PyNode::new);
+        self.dialect
+            .or_else(|| dialect::detect(nodes))
+            .or_else(|| Dialect::from_name(name).ok())
+            .unwrap_or(Dialect::OpenAi)
+    }
+
+    /// The message at `index` with all its parts; one that cannot be read is a user message of one
+    /// text, the one that [`Messages::content`] gives it.
+    pub(crate) fn message(&self, index: u32, dialect: Dialect) -> (Link, Message<PyText>) {
+        let Some(node) = self.node(index) else {
+            return (Link::Plain, plain(Vec::new()));
+        };
+        if let Ok(message) = read_message(dialect, &node, index as usize) {
+            return (content::link(&node, self.dialect), message);
+        }
+        let content = self.content(index, false);
+        (content.link, plain(content.texts))
+    }
+
     /// A list of the messages at `indices`: the same objects.
     pub(crate) fn select(&self, py: Python<'py>, indices: &[u32]) -> PyResult<Bound<'py, PyList>> {
         let chosen = indices
             .iter()
             .filter_map(|index| self.items.get(*index as usize));
         PyList::new(py, chosen.collect::<Vec<_>>())
+    }
+}
+
+fn plain(texts: Vec<PyText>) -> Message<PyText> {
+    let parts = texts.into_iter().map(|text| Part {
+        kind: PartKind::Text,
+        is_error: false,
+        place: Place::Content,
+        tokens: 0,
+        body: Body::Text(text),
+        key: None,
+    });
+    Message {
+        role: Role::User,
+        parts: parts.collect(),
+        name: None,
     }
 }
 

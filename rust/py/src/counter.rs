@@ -8,6 +8,7 @@ use satchel_core::tokens::{Counter, Keep};
 use crate::callback::{Callback, counter_from_python};
 use crate::error::{PyError, invalid_value};
 use crate::gil::run;
+use crate::message_tokens::{PyMessageTokens, count_messages};
 use crate::utf8::{Text, text_of, with_text, wrong_type};
 
 /// Bytes below which releasing the interpreter costs more than it gives.
@@ -98,6 +99,19 @@ impl PyCounter {
         let max = limit(max_tokens, "max_tokens")?;
         let keep = keep.map_or(Ok(Keep::Head), read_keep)?;
         self.work(text, |counter, text| counter.truncate(text, max, keep))
+    }
+
+    #[pyo3(signature = (messages, /, *, system=None, tools=None, dialect=None, calibration=None))]
+    fn count_messages(
+        &self,
+        py: Python<'_>,
+        messages: &Bound<'_, PyAny>,
+        system: Option<Bound<'_, PyAny>>,
+        tools: Option<Bound<'_, PyAny>>,
+        dialect: Option<&str>,
+        calibration: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyMessageTokens> {
+        count_messages(py, self, messages, system, tools, dialect, calibration)
     }
 
     fn __repr__(&self) -> String {

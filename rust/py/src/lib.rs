@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use crate::lint::{lint_rows, lint_rules};
     #[pymodule_export]
-    use crate::message_tokens::{PyMessageTokens, count_messages};
+    use crate::message_tokens::PyMessageTokens;
     #[pymodule_export]
     use crate::prune::prune_tool_outputs;
     #[pymodule_export]

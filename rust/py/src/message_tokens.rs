@@ -142,16 +142,7 @@ impl PyMessageTokens {
     }
 }
 
-/// Tokens of the messages of a request; `Counter.count_messages` is this.
-#[pyfunction]
-#[pyo3(signature = (
-    counter, messages, /, *, system=None, tools=None, dialect=None, calibration=None,
-    tool_init=None, tool_preamble=None
-))]
-#[allow(
-    clippy::too_many_arguments,
-    reason = "the keyword arguments of one public Python method"
-)]
+/// Tokens of the messages of a request: `Counter.count_messages`.
 pub(crate) fn count_messages(
     py: Python<'_>,
     counter: &PyCounter,
@@ -160,8 +151,6 @@ pub(crate) fn count_messages(
     tools: Option<Bound<'_, PyAny>>,
     dialect: Option<&str>,
     calibration: Option<&Bound<'_, PyAny>>,
-    tool_init: Option<u32>,
-    tool_preamble: Option<u32>,
 ) -> PyResult<PyMessageTokens> {
     let messages = message_list(messages)
         .ok_or_else(|| invalid_value("messages must be an iterable of messages"))?;
@@ -189,7 +178,7 @@ pub(crate) fn count_messages(
             .transpose()
             .map_err(PyError)?,
         chat_rules: ChatRules::of(dialect),
-        tool_rules: tool_rules(dialect, &counter.0, tool_init, tool_preamble),
+        tool_rules: tool_rules(dialect, &counter.0),
     };
     let counter = &counter.0;
     // A counter of the caller's own needs the interpreter, and this thread.
@@ -202,22 +191,10 @@ pub(crate) fn count_messages(
     PyMessageTokens::of(PyArray1::from_vec(py, bill.per_message), counts)
 }
 
-fn tool_rules(
-    dialect: Dialect,
-    counter: &Counter,
-    tool_init: Option<u32>,
-    tool_preamble: Option<u32>,
-) -> ToolRules {
-    let mut rules = ToolRules::of(dialect);
-    if dialect == Dialect::OpenAi {
-        if counter.name() == "cl100k_base" {
-            rules = rules.of_gpt4();
-        }
-        if let Some(tokens) = tool_init {
-            rules.per_function = tokens;
-        }
-    } else if let Some(tokens) = tool_preamble {
-        rules.per_request = tokens;
+fn tool_rules(dialect: Dialect, counter: &Counter) -> ToolRules {
+    let rules = ToolRules::of(dialect);
+    if dialect == Dialect::OpenAi && counter.name() == "cl100k_base" {
+        return rules.of_gpt4();
     }
     rules
 }

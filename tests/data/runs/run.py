@@ -161,7 +161,7 @@ class Run:
         return base64.b64encode(data[: length // 3 * 3]).decode()
 
 
-def sample(  # noqa: PLR0913 - the fields of the file
+def sample(
     title: str,
     dialect: str,
     model: str,

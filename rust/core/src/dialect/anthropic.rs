@@ -3,7 +3,10 @@
 //! One part per content block, in order. Blocks of server-side tools stay opaque: the server
 //! pairs them itself.
 
-use super::{block_text, optional_text, part, result_body, shape_of, text_part, whole, wrong};
+use super::{
+    Dialect, block_text, foreign, no_block, optional_text, part, result_body, shape_of, text_part,
+    whole, wrong,
+};
 use crate::error::Result;
 use crate::message::{Body, CallKey, Message, Part, PartKind, Place, Role};
 use crate::node::{Node, Shape};
@@ -25,11 +28,27 @@ pub(super) fn read<N: Node>(node: &N) -> Result<Message<N::Text>> {
     });
     let role = match known {
         Some(Some(role)) => role,
+        Some(None)
+            if role
+                .as_ref()
+                .is_some_and(|role| role.is_str("tool") || role.is_str("function")) =>
+        {
+            return Err(foreign("the message", Dialect::OpenAi));
+        }
         Some(None) => return Err(wrong("role", ROLES, Shape::Text)),
         None => return Err(wrong("role", ROLES, shape_of(role.as_ref()))),
     };
+    let content = node.get("content");
+    let is_plain = content.is_some() && node.field_count() == Some(2);
+    if !is_plain
+        && node
+            .get("tool_calls")
+            .is_some_and(|calls| !calls.is_empty())
+    {
+        return Err(foreign("tool_calls", Dialect::OpenAi));
+    }
     let mut parts = Vec::new();
-    if let Some(content) = node.get("content") {
+    if let Some(content) = content {
         if let Some(text) = text_part(&content, Place::Content) {
             parts = vec![text];
         } else {
@@ -55,7 +74,7 @@ pub(super) fn read<N: Node>(node: &N) -> Result<Message<N::Text>> {
 
 fn read_block<N: Node>(block: &N, at: usize) -> Result<Part<N::Text>> {
     if block.shape() != Shape::Map {
-        return Err(wrong(&format!("content[{at}]"), "an object", block.shape()));
+        return Err(no_block(block, at));
     }
     let kind = block.get("type");
     let found = kind.as_ref().and_then(|kind| {

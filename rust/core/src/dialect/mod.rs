@@ -125,8 +125,9 @@ fn tell<N: Node>(message: &N, is_first: bool) -> Option<Dialect> {
 ///
 /// # Errors
 /// `invalid_message` for a wrong type or a missing field, `too_deep` beyond
-/// [`MAX_DEPTH`](crate::node::MAX_DEPTH). Both carry the index and a path such as
-/// `content[2].text`, never the content itself.
+/// [`MAX_DEPTH`](crate::node::MAX_DEPTH), `dialect_changed` for calls or results in the form of
+/// another dialect. All carry the index, most a path such as `content[2].text`, none the content
+/// itself.
 ///
 /// # Example
 /// ```
@@ -185,6 +186,25 @@ fn wrong(path: &str, expected: &str, got: Shape) -> Error {
         ErrorKind::InvalidMessage,
         format!("{path} must be {expected}, got {got}"),
     )
+}
+
+/// The error for calls and results in the form of another dialect: read as something unknown they
+/// would be lost.
+#[cold]
+fn foreign(what: &str, dialect: Dialect) -> Error {
+    Error::new(
+        ErrorKind::DialectChanged,
+        format!("{what} belongs to the dialect {dialect}"),
+    )
+}
+
+/// The error for a block that is no object; a cycle of lists is told as one.
+#[cold]
+fn no_block<N: Node>(block: &N, at: usize) -> Error {
+    match block.capture_below(2) {
+        Err(error) if error.kind() == ErrorKind::TooDeep => error,
+        _ => wrong(&format!("content[{at}]"), "an object", block.shape()),
+    }
 }
 
 fn shape_of<N: Node>(node: Option<&N>) -> Shape {

@@ -3,7 +3,10 @@
 //! Parts come in the order reasoning, content, refusal, audio, calls. A `tool` (or legacy
 //! `function`) message is one result whose place is the whole content.
 
-use super::{block_text, optional_text, part, result_body, shape_of, whole, wrong};
+use super::{
+    Dialect, block_text, foreign, no_block, optional_text, part, result_body, shape_of, whole,
+    wrong,
+};
 use crate::error::Result;
 use crate::message::{Body, CallKey, Message, Part, PartKind, Place, Role};
 use crate::node::{Node, Shape};
@@ -110,7 +113,7 @@ fn read_content<N: Node>(content: &N, parts: &mut Vec<Part<N::Text>>) -> Result<
 
 fn read_block<N: Node>(block: &N, at: usize) -> Result<Part<N::Text>> {
     if block.shape() != Shape::Map {
-        return Err(wrong(&format!("content[{at}]"), "an object", block.shape()));
+        return Err(no_block(block, at));
     }
     let kind = block.get("type");
     let found = kind.as_ref().and_then(|kind| {
@@ -120,11 +123,16 @@ fn read_block<N: Node>(block: &N, at: usize) -> Result<Part<N::Text>> {
             "input_audio" => PartKind::Audio,
             "file" | "document" => PartKind::File,
             "thinking" | "redacted_thinking" | "reasoning" => PartKind::Reasoning,
+            "tool_use" => PartKind::Call,
+            "tool_result" => PartKind::Result,
             _ => PartKind::Opaque,
         })
     });
     match found {
         Some(PartKind::Text) => block_text(block, at),
+        Some(PartKind::Call | PartKind::Result) => {
+            Err(foreign(&format!("content[{at}]"), Dialect::Anthropic))
+        }
         Some(kind) => whole(kind, Place::Block(at as u32), block, 2),
         None => {
             let shape = shape_of(kind.as_ref());

@@ -5,9 +5,11 @@
 
 use std::fmt::{self, Debug};
 
+use super::cache::{Cache, PIECE_MAX};
 use super::merge;
 use super::split::{self, Cl100k, O200k, Split};
-use super::vocabulary::{CL100K, O200K, Vocabulary};
+use super::table::SHORT_MAX;
+use super::vocabulary::{CL100K, O200K, Vocabulary, short_key, short_length, wide_key};
 
 /// The seam between counting and a tokenizer. Texts are at most `u32::MAX` bytes long.
 pub trait Encoder: Debug + Send + Sync {
@@ -62,30 +64,12 @@ impl<S> Debug for BytePair<S> {
 
 impl<S: Split> Encoder for BytePair<S> {
     fn count(&self, text: &str) -> u32 {
-        let text = text.as_bytes();
-        let mut at = 0;
-        let mut tokens = 0;
-        while at < text.len() {
-            let end = S::piece_end(text, at);
-            tokens += self.piece_count(text, at, end);
-            at = end;
-        }
-        tokens
+        self.count_pieces(text.as_bytes(), u32::MAX)
+            .unwrap_or(u32::MAX)
     }
 
     fn count_up_to(&self, text: &str, limit: u32) -> Option<u32> {
-        let text = text.as_bytes();
-        let mut at = 0;
-        let mut tokens = 0;
-        while at < text.len() {
-            let end = S::piece_end(text, at);
-            tokens += self.piece_count(text, at, end);
-            if tokens > limit {
-                return None;
-            }
-            at = end;
-        }
-        Some(tokens)
+        self.count_pieces(text.as_bytes(), limit)
     }
 
     fn encode(&self, text: &str, ids: &mut Vec<u32>) {
@@ -114,12 +98,93 @@ impl<S: Split> Encoder for BytePair<S> {
     }
 }
 
+/// Short pieces that are scanned before they are looked up.
+const BATCH: usize = 32;
+
+/// A piece of at most [`SHORT_MAX`] bytes.
+#[derive(Clone, Copy, Default)]
+struct ShortPiece {
+    /// See [`short_key`].
+    key: u128,
+    start: u32,
+    /// Whether it is a token.
+    whole: bool,
+}
+
 impl<S: Split> BytePair<S> {
+    /// The number of tokens if it is at most `limit`.
+    ///
+    /// Scanning and looking up take turns, a batch of pieces each: the look-ups of a batch do not
+    /// depend on each other, so the processor waits for their cache misses together.
+    fn count_pieces(&self, text: &[u8], limit: u32) -> Option<u32> {
+        self.vocabulary.with_cache(|cache| {
+            let mut batch = [ShortPiece::default(); BATCH];
+            let mut tokens = 0;
+            let mut at = 0;
+            while at < text.len() {
+                let mut scanned = 0;
+                while at < text.len()
+                    && let Some(piece) = batch.get_mut(scanned)
+                {
+                    let start = at;
+                    at = S::piece_end(text, start);
+                    if at - start > SHORT_MAX {
+                        tokens += self.long_count(cache, text, start, at);
+                        continue;
+                    }
+                    piece.key = short_key(text, start, at);
+                    piece.start = start as u32;
+                    scanned += 1;
+                }
+                tokens += self.batch_count(cache, text, &mut batch[..scanned]);
+                if tokens > limit {
+                    return None;
+                }
+            }
+            Some(tokens)
+        })
+    }
+
     #[inline]
-    fn piece_count(&self, text: &[u8], start: usize, end: usize) -> u32 {
-        match self.vocabulary.whole(text, start, end) {
+    fn batch_count(&self, cache: &mut Cache, text: &[u8], batch: &mut [ShortPiece]) -> u32 {
+        let mut tokens = 0;
+        let mut unknown = 0;
+        for at in 0..batch.len() {
+            let known = cache.short(batch[at].key);
+            tokens += known;
+            batch[unknown] = batch[at];
+            unknown += usize::from(known == 0);
+        }
+        let unknown = &mut batch[..unknown];
+        for piece in &mut *unknown {
+            piece.whole = self.vocabulary.whole_short(piece.key).is_some();
+        }
+        for piece in unknown {
+            let count = if piece.whole {
+                1
+            } else {
+                let start = piece.start as usize;
+                merge::count(
+                    self.vocabulary,
+                    &text[start..start + short_length(piece.key)],
+                )
+            };
+            cache.remember_short(piece.key, count);
+            tokens += count;
+        }
+        tokens
+    }
+
+    fn long_count(&self, cache: &mut Cache, text: &[u8], start: usize, end: usize) -> u32 {
+        let piece = &text[start..end];
+        let count = || match self.vocabulary.whole_long(piece) {
             Some(_) => 1,
-            None => merge::count(self.vocabulary, &text[start..end]),
+            None => merge::count(self.vocabulary, piece),
+        };
+        if piece.len() <= PIECE_MAX {
+            cache.wide(wide_key(text, start, end), count)
+        } else {
+            count()
         }
     }
 }

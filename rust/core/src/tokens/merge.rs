@@ -9,31 +9,144 @@ use std::collections::BinaryHeap;
 
 use super::vocabulary::{NONE, Vocabulary};
 
+/// Longest piece, in bytes, of most that are merged; and of nearly all.
+const TINY: usize = 16;
+const SMALL: usize = 32;
+
 /// Longest piece, in bytes, that is merged in an array. Measured: above it the heap is faster.
-const ARRAY_MAX: usize = 64;
+const LARGE: usize = 128;
 
 /// Number of tokens of `piece`.
 pub(super) fn count(vocabulary: &Vocabulary, piece: &[u8]) -> u32 {
-    if piece.len() <= ARRAY_MAX {
-        Array::merge(vocabulary, piece).length as u32
-    } else {
-        Chain::merge(vocabulary, piece).ids().count() as u32
+    match piece.len() {
+        ..=TINY => Small::<TINY>::merge(vocabulary, piece).count,
+        ..=SMALL => Small::<SMALL>::merge(vocabulary, piece).count,
+        ..=LARGE => Array::merge(vocabulary, piece).length as u32,
+        _ => Chain::merge(vocabulary, piece).ids().count() as u32,
     }
 }
 
 /// Appends the ids of `piece`.
 pub(super) fn encode(vocabulary: &Vocabulary, piece: &[u8], ids: &mut Vec<u32>) {
-    if piece.len() <= ARRAY_MAX {
-        let array = Array::merge(vocabulary, piece);
-        ids.extend(array.ids.iter().take(array.length));
-    } else {
-        ids.extend(Chain::merge(vocabulary, piece).ids());
+    match piece.len() {
+        ..=SMALL => ids.extend(Small::<SMALL>::merge(vocabulary, piece).ids()),
+        ..=LARGE => ids.extend(Array::merge(vocabulary, piece).ids()),
+        _ => ids.extend(Chain::merge(vocabulary, piece).ids()),
     }
 }
 
-/// The tokens of a short piece and, beside each, what it merges to with the next.
+/// The tokens of a piece of at most `MAX` bytes, at most 32, each at its first byte.
+struct Small<const MAX: usize> {
+    ids: [u32; MAX],
+    /// Lengths of the tokens, in bytes; a token's length also at its last byte.
+    lengths: [u8; MAX],
+    bytes: usize,
+    count: u32,
+}
+
+/// Bits of a position in a [`Small`].
+const AT_BITS: u32 = 5;
+/// Comes after the rank of every merge.
+const NEVER: u64 = u64::MAX;
+
+/// Rank, then position, of a merge: the least of these is the next to be done.
+#[inline]
+fn order(merged: u32, at: usize) -> u64 {
+    if merged == NONE {
+        NEVER
+    } else {
+        u64::from(merged) << AT_BITS | at as u64
+    }
+}
+
+/// The least of the first `length` orders.
+///
+/// In four chains of scalar minima: the processor runs them side by side, while a vector load of
+/// what was just written as scalars would wait for the writes to leave the store buffer.
+#[inline]
+fn least(orders: &[u64], length: usize) -> u64 {
+    let (fours, _) = orders.as_chunks::<4>();
+    let mut least = [NEVER; 4];
+    for four in fours.iter().take(length.div_ceil(4)) {
+        for (least, order) in least.iter_mut().zip(four) {
+            *least = (*least).min(*order);
+        }
+    }
+    let [a, b, c, d] = least;
+    a.min(b).min(c.min(d))
+}
+
+impl<const MAX: usize> Small<MAX> {
+    #[inline]
+    fn merge(vocabulary: &Vocabulary, piece: &[u8]) -> Self {
+        let mut all = Self {
+            ids: [0; MAX],
+            lengths: [1; MAX],
+            bytes: piece.len().min(MAX),
+            count: 0,
+        };
+        let mut orders = [NEVER; MAX];
+        let mut at = 0;
+        let mut before = 0;
+        for (id, length) in vocabulary.units(piece) {
+            all.ids[at] = id;
+            all.lengths[at] = length as u8;
+            all.lengths[at + length - 1] = length as u8;
+            if at > 0 {
+                let merged = if length == 1 && at - before == 1 {
+                    vocabulary.byte_pair(piece[before], piece[at])
+                } else {
+                    vocabulary.pair(all.ids[before], id)
+                };
+                orders[before] = order(merged, before);
+            }
+            before = at;
+            at += length;
+            all.count += 1;
+        }
+        loop {
+            let least = least(&orders, all.bytes);
+            if least == NEVER {
+                return all;
+            }
+            let merged = (least >> AT_BITS) as u32;
+            let at = least as usize & ((1 << AT_BITS) - 1);
+            let gone = at + usize::from(all.lengths[at]);
+            let end = gone + usize::from(all.lengths[gone]);
+            all.ids[at] = merged;
+            all.count -= 1;
+            let length = (end - at) as u8;
+            all.lengths[at] = length;
+            all.lengths[end - 1] = length;
+            orders[gone] = NEVER;
+            orders[at] = if end < all.bytes {
+                order(vocabulary.pair(merged, all.ids[end]), at)
+            } else {
+                NEVER
+            };
+            if at > 0 {
+                let before = at - usize::from(all.lengths[at - 1]);
+                orders[before] = order(vocabulary.pair(all.ids[before], merged), before);
+            }
+        }
+    }
+
+    fn ids(&self) -> impl Iterator<Item = u32> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            if at >= self.bytes {
+                return None;
+            }
+            let id = *self.ids.get(at)?;
+            at += usize::from(*self.lengths.get(at)?);
+            Some(id)
+        })
+    }
+}
+
+/// The tokens of a piece of at most [`LARGE`] bytes.
 struct Array {
-    ids: [u32; ARRAY_MAX],
+    ids: [u32; LARGE],
     length: usize,
 }
 
@@ -46,26 +159,21 @@ fn rank_of(merged: u32) -> u32 {
 
 impl Array {
     fn merge(vocabulary: &Vocabulary, piece: &[u8]) -> Self {
-        let mut ids = [0; ARRAY_MAX];
-        let mut ranks = [u32::MAX; ARRAY_MAX];
-        let mut length = piece.len().min(ARRAY_MAX);
-        for (id, &byte) in ids.iter_mut().zip(piece) {
-            *id = vocabulary.byte(byte);
-        }
-        for (rank, pair) in ranks.iter_mut().zip(piece.windows(2)) {
-            if let [left, right] = *pair {
-                *rank = rank_of(vocabulary.byte_pair(left, right));
+        let mut ids = [0; LARGE];
+        let mut ranks = [u32::MAX; LARGE];
+        let mut length = 0;
+        for (id, _) in vocabulary.units(piece) {
+            ids[length] = id;
+            if length > 0 {
+                ranks[length - 1] = rank_of(vocabulary.pair(ids[length - 1], id));
             }
+            length += 1;
         }
         while length > 1 {
-            let mut best = u32::MAX;
-            let mut at = 0;
-            for (i, &rank) in ranks[..length - 1].iter().enumerate() {
-                if rank < best {
-                    best = rank;
-                    at = i;
-                }
-            }
+            // Two passes, because the first one is done with vectors.
+            let live = &ranks[..length - 1];
+            let best = live.iter().copied().min().unwrap_or(u32::MAX);
+            let at = live.iter().position(|&rank| rank == best).unwrap_or(0);
             if best == u32::MAX {
                 break;
             }
@@ -83,9 +191,13 @@ impl Array {
         }
         Self { ids, length }
     }
+
+    fn ids(&self) -> impl Iterator<Item = u32> {
+        self.ids.iter().copied().take(self.length)
+    }
 }
 
-/// The tokens of a long piece as a linked list over byte positions.
+/// The tokens of a long piece as a linked list.
 struct Chain {
     nodes: Vec<Node>,
 }
@@ -96,32 +208,29 @@ struct Node {
     id: u32,
     /// What it merges to with the next, or [`NONE`]; [`NONE`] too once merged into the one before.
     merged: u32,
-    /// Position of the token before and of the next.
+    /// Where the token before and the next are.
     before: u32,
     next: u32,
 }
 
 impl Chain {
     fn merge(vocabulary: &Vocabulary, piece: &[u8]) -> Self {
-        let length = piece.len() as u32;
-        let mut nodes: Vec<Node> = (0..length)
-            .zip(piece)
-            .map(|(at, &byte)| Node {
-                id: vocabulary.byte(byte),
+        let mut nodes: Vec<Node> = Vec::with_capacity(piece.len());
+        let mut queue = Vec::with_capacity(piece.len());
+        for (id, _) in vocabulary.units(piece) {
+            let at = nodes.len() as u32;
+            if let Some(left) = nodes.last_mut() {
+                left.merged = vocabulary.pair(left.id, id);
+                if left.merged != NONE {
+                    queue.push(entry(left.merged, at - 1));
+                }
+            }
+            nodes.push(Node {
+                id,
                 merged: NONE,
                 before: at.wrapping_sub(1),
                 next: at + 1,
-            })
-            .collect();
-        let mut queue = Vec::with_capacity(piece.len());
-        for (at, pair) in piece.windows(2).enumerate() {
-            if let [left, right] = *pair {
-                let merged = vocabulary.byte_pair(left, right);
-                nodes[at].merged = merged;
-                if merged != NONE {
-                    queue.push(entry(merged, at as u32));
-                }
-            }
+            });
         }
         let mut queue = BinaryHeap::from(queue);
         while let Some(Reverse(top)) = queue.pop() {

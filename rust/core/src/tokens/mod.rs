@@ -4,6 +4,7 @@
 //! (`n log n` within one piece without a break), looks each text at once and allocates nothing
 //! unless a single piece is longer than 64 bytes.
 
+mod cache;
 pub mod chat;
 mod classes;
 mod counter;

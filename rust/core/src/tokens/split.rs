@@ -142,11 +142,18 @@ fn is_letter(class: u8) -> bool {
 #[inline]
 fn cased_word(text: &[u8], start: usize) -> usize {
     let mut end = start;
-    while ascii(text, end) == UPPER {
-        end += 1;
+    if let Some(&bytes) = text.get(start..).and_then(|rest| rest.first_chunk::<8>()) {
+        end += cased_run(u64::from_le_bytes(bytes));
     }
-    while ascii(text, end) == LOWER {
-        end += 1;
+    if end == start + 8 || end == start {
+        // Longer than eight letters, or at the end of the text.
+        end = start;
+        while ascii(text, end) == UPPER {
+            end += 1;
+        }
+        while ascii(text, end) == LOWER {
+            end += 1;
+        }
     }
     match text.get(end) {
         None => end,
@@ -157,6 +164,24 @@ fn cased_word(text: &[u8], start: usize) -> usize {
             contraction(text, end)
         }
     }
+}
+
+/// The number of bytes, of eight, in the longest `[A-Z]*[a-z]*` from the lowest byte up.
+#[inline]
+fn cased_run(bytes: u64) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    // Bit 7 of each byte is set where the byte is at least the letter: the sum of a byte below 128
+    // and `128 - letter` carries into bit 7 and not beyond.
+    let at_least = |letter: u8| (bytes & !HIGH) + (0x80 - u64::from(letter)) * ONES;
+    let ascii = !bytes & HIGH;
+    let upper = at_least(b'A') & !at_least(b'Z' + 1) & ascii;
+    let lower = at_least(b'a') & !at_least(b'z' + 1) & ascii;
+    // The bytes of the leading upper-case run are counted as lower case, so one search finds both.
+    let not_upper = !upper & HIGH;
+    let before = not_upper & not_upper.wrapping_neg();
+    let run = lower | (before.wrapping_sub(1) & HIGH);
+    ((!run & HIGH).trailing_zeros() / 8) as usize
 }
 
 /// A word that starts with a mark, which may also be the one character before a word.

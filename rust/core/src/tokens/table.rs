@@ -42,10 +42,34 @@ pub(crate) fn hash_short(key: u128) -> u64 {
     fold(key as u64 ^ SEED_LOW, (key >> 64) as u64 ^ SEED_HIGH)
 }
 
+/// Hash of a piece of up to thirty-one bytes.
+#[inline]
+pub(crate) fn hash_wide(low: u128, high: u128) -> u64 {
+    hash_short(
+        low ^ u128::from(fold(
+            high as u64 ^ SEED_LOW,
+            (high >> 64) as u64 ^ SEED_HIGH,
+        )),
+    )
+}
+
 /// Hash of a pair key.
 #[inline]
 pub(crate) fn hash_pair(key: u64) -> u64 {
     fold(key ^ SEED_HIGH, SEED_LOW)
+}
+
+/// Words of the filter in front of a pair table: 128 KB, five bits a pair.
+pub(crate) const FILTER_WORDS: usize = 1 << 14;
+
+/// The word of the filter for a pair hash, and its two bits there.
+///
+/// Most neighbours merge to nothing, and the filter, small enough to stay near the processor, says
+/// so without touching the table. It uses the half of the hash that [`bucket`] does not.
+#[inline]
+pub(crate) fn filter(hash: u64) -> (usize, u64) {
+    let bits = 1 << (hash & 63) | 1 << (hash >> 6 & 63);
+    ((hash >> 12) as usize % FILTER_WORDS, bits)
 }
 
 /// Hash of a token of any length, eight bytes at a time.

@@ -149,8 +149,7 @@ impl Bill {
             return self.add_uncovered(tool);
         };
         self.fixed += i64::from(rules.per_function);
-        let description = description(function);
-        self.texts.push(format!("{name}:{description}"));
+        self.texts.push(line(name, &description(function)));
         if let Value::Map(entries) = function {
             for (key, value) in entries {
                 match key.with(Keyword::of_function) {
@@ -180,9 +179,9 @@ impl Bill {
 
     fn add_property<T: Text>(&mut self, name: &str, property: &Value<T>, rules: &ToolRules) {
         self.fixed += i64::from(rules.per_property);
-        let description = description(property);
         let kind = string(property, "type").unwrap_or_default();
-        self.texts.push(format!("{name}:{kind}:{description}"));
+        self.texts
+            .push(line(format!("{name}:{kind}"), &description(property)));
         let Value::Map(entries) = property else {
             return self.add_uncovered(property);
         };
@@ -246,6 +245,16 @@ impl Keyword {
 fn string<T: Text>(value: &Value<T>, key: &str) -> Option<String> {
     let text = value.get(key)?.as_text()?;
     Some(text.with(str::to_owned))
+}
+
+/// A line of the formula. Where there is no description its colon is not counted either: so the
+/// formula gives what a recorded request to gpt-4o cost.
+fn line(mut subject: String, description: &str) -> String {
+    if !description.is_empty() {
+        subject.push(':');
+        subject.push_str(description);
+    }
+    subject
 }
 
 /// The description without one full stop at its end.

@@ -72,9 +72,11 @@ impl<'a, T: Text> Run<'a, T> {
     /// Goes on with a message of `role`.
     fn enter(&mut self, role: Role, index: usize, found: &mut Findings) {
         if self.role == Some(role) {
-            let role = role.name();
-            let message = format!("the {role} message follows another of its role");
-            found.add(Rule::SameRole, index, message);
+            if role != Role::System {
+                let role = role.name();
+                let message = format!("the {role} message follows another of its role");
+                found.add(Rule::SameRole, index, message);
+            }
             return;
         }
         // The calls of an assistant run pass on to the user run behind it, and only there.

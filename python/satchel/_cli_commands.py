@@ -1,0 +1,463 @@
+"""The commands themselves: options in, figures out; ``_cli_tables`` draws them for people.
+
+Exit codes: 0, or 2 for a wrong option or any ``SatchelError``. With ``--json`` exactly one JSON
+object goes to standard output, on an error ``{"error": ...}``; everything else that is said goes to
+standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import warnings
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+
+import typer
+
+from satchel._cli_text import printable
+from satchel._files import STDIN, Conversation, file_error, read_conversations
+from satchel.errors import InputError, SatchelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+    from satchel.assembler import StepReport, Window
+    from satchel.counting import Counter
+
+    _OnRead = Callable[[int], None]
+
+__all__ = ["Chosen", "FileCount", "Packed", "app"]
+
+_FAILED: Final = 2
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+_DEFAULT_ENCODING: Final = "o200k_base"
+
+app: Final = typer.Typer(
+    name="satchel",
+    help="Counts agent transcripts and packs their context window under a token budget.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+class OpenCalls(StrEnum):
+    """What to do about calls of the newest step that have no result."""
+
+    RAISE = "raise"
+    SYNTHESIZE = "synthesize"
+
+
+_File = Annotated[str, typer.Argument(metavar="FILE", help="Transcript; - for standard input.")]
+_Files = Annotated[
+    list[str], typer.Argument(metavar="FILE...", help="Transcripts; - for standard input.")
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+# --- count ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCount:
+    """What the conversations of one file cost, in tokens.
+
+    ``total`` is ``message_tokens + system_tokens + tools_tokens + overhead_tokens``; ``upper`` is
+    the upper estimate. ``encodings`` are the names of what counted.
+    """
+
+    file: str
+    conversations: int = 0
+    messages: int = 0
+    message_tokens: int = 0
+    system_tokens: int = 0
+    tools_tokens: int = 0
+    overhead_tokens: int = 0
+    total: int = 0
+    upper: int = 0
+    exact: bool = True
+    encodings: tuple[str, ...] = ()
+
+    def plus(self, other: FileCount) -> FileCount:
+        """Both together, under this one's name."""
+        figures = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in (
+                "conversations",
+                "messages",
+                "message_tokens",
+                "system_tokens",
+                "tools_tokens",
+                "overhead_tokens",
+                "total",
+                "upper",
+            )
+        }
+        encodings = tuple(sorted({*self.encodings, *other.encodings}))
+        return replace(self, **figures, exact=self.exact and other.exact, encodings=encodings)
+
+
+@app.command()
+def count(
+    files: _Files,
+    *,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Count as for this model; default: the one that the file names."),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Count with this encoding or estimator, such as o200k_base.")
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="openai or anthropic; default: what the file is in.")
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """Count the tokens of transcripts.
+
+    A file that cannot be counted is reported, and the others are counted all the same.
+    """
+    with _reporting(as_json=as_json):
+        if model is not None and encoding is not None:
+            message = "give --model or --encoding, not both"
+            raise InputError(message, code="invalid_value")
+        counts: list[FileCount] = []
+        errors: dict[str, SatchelError] = {}
+        with _progress(files, "counting") as on_read:
+            for file in files:
+                try:
+                    counts.append(_count_file(file, model, encoding, dialect, on_read))
+                except SatchelError as error:
+                    errors[file] = error
+        total = FileCount(file="total")
+        for counted in counts:
+            total = total.plus(counted)
+        if as_json:
+            _print_json(_count_json(counts, errors, total))
+        else:
+            for file, failure in errors.items():
+                _say_error(failure, file)
+            if counts:
+                from satchel._cli_tables import print_counts  # noqa: PLC0415 - rich is slow to load
+
+                print_counts(counts, total)
+        if errors:
+            raise typer.Exit(_FAILED)
+
+
+def _count_file(
+    file: str, model: str | None, encoding: str | None, dialect: str | None, on_read: _OnRead
+) -> FileCount:
+    counted = FileCount(file=file)
+    for conversation in read_conversations(file, on_read=on_read):
+        counted = counted.plus(_count_conversation(conversation, model, encoding, dialect))
+    return counted
+
+
+def _count_conversation(
+    conversation: Conversation, model: str | None, encoding: str | None, dialect: str | None
+) -> FileCount:
+    from satchel import _core, models  # noqa: PLC0415 - the native half is slow to load
+    from satchel.counting import counter as counter_of  # noqa: PLC0415 - likewise
+
+    named = None if encoding is not None else model or conversation.model
+    counter = counter_of(named or encoding or _DEFAULT_ENCODING)
+    chosen = dialect or conversation.dialect or _core.detect_dialect(conversation.messages)
+    if chosen is None and named is not None:
+        chosen = models.get(named).dialect
+    counts = counter.count_messages(
+        conversation.messages,
+        system=conversation.system,
+        tools=conversation.tools,
+        dialect=chosen,
+    )
+    return FileCount(
+        file="",
+        conversations=1,
+        messages=len(conversation.messages),
+        message_tokens=int(counts.per_message.sum(dtype="uint64")),
+        system_tokens=counts.system,
+        tools_tokens=counts.tools,
+        overhead_tokens=counts.overhead,
+        total=counts.total,
+        upper=counts.upper,
+        exact=counts.exact,
+        encodings=(counter.encoding,),
+    )
+
+
+def _count_json(
+    counts: Sequence[FileCount], errors: dict[str, SatchelError], total: FileCount
+) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "files": [asdict(counted) for counted in counts],
+        "total": {key: value for key, value in asdict(total).items() if key != "file"},
+    }
+    if errors:
+        found["error"] = _error_json(next(iter(errors.values())))
+        found["errors"] = [{"file": file, **_error_json(error)} for file, error in errors.items()]
+    return found
+
+
+# --- window ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """One conversation of a file: ``number``, from 1, of so many."""
+
+    file: str
+    number: int
+    of: int
+    conversation: Conversation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """A conversation and its window.
+
+    Attributes:
+        chosen: the conversation.
+        window: the window.
+        steps: what happened to each step.
+        overhead: tokens that a request costs beside messages, system prompt and tools.
+        counter: what counted.
+    """
+
+    chosen: Chosen
+    window: Window
+    steps: list[StepReport]
+    overhead: int
+    counter: Counter
+
+    @property
+    def tokens_before(self) -> int:
+        """Tokens of a request with the whole history."""
+        report = self.window.report
+        original = sum(step.original_tokens for step in self.steps)
+        return original + report.system_tokens + report.tools_tokens + self.overhead
+
+
+@app.command()
+def window(
+    file: _File,
+    *,
+    model: Annotated[
+        str | None, typer.Option(help="The model to call; default: the one that the file names.")
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(help="Input tokens of the whole request; default: what the model can take."),
+    ] = None,
+    policy: Annotated[
+        str, typer.Option(help="Name of a policy, or a .toml file that holds one.")
+    ] = "adaptive",
+    dialect: Annotated[
+        str | None, typer.Option(help="openai or anthropic; default: what the file is in.")
+    ] = None,
+    open_calls: Annotated[
+        OpenCalls, typer.Option(help="What to do about calls at the end that have no result.")
+    ] = OpenCalls.RAISE,
+    conversation: Annotated[int, typer.Option(help="Which conversation of the file, from 1.")] = 1,
+    rows: Annotated[
+        int, typer.Option(min=0, help="Most rows of the table; 0 for all of them.")
+    ] = 1_000,
+    out: Annotated[
+        str | None, typer.Option(help="Write the messages of the window to this file, as JSON.")
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """Pack the window of one transcript.
+
+    Shows what happened to each step, and the totals before and after.
+    """
+    with _reporting(as_json=as_json):
+        if out is not None:
+            _check_out(out, file)
+        with _progress([file], "packing") as on_read:
+            packed = _packed(
+                _chosen(file, conversation, on_read),
+                model=model,
+                budget=budget,
+                policy=policy,
+                dialect=dialect,
+                open_calls=open_calls,
+            )
+        if out is not None:
+            _write_json(out, packed.window.messages)
+        if as_json:
+            _print_json(_window_json(packed))
+        else:
+            from satchel._cli_tables import print_window  # noqa: PLC0415 - rich is slow to load
+
+            print_window(packed, most_rows=rows)
+
+
+def _chosen(file: str, number: int, on_read: _OnRead) -> Chosen:
+    """The conversation of that number, from 1."""
+    found: Conversation | None = None
+    of = 0
+    for conversation in read_conversations(file, on_read=on_read):
+        of += 1
+        if of == number:
+            found = conversation
+    if found is None:
+        message = f"conversation is {number}, the file has {of}"
+        raise InputError(message, code="invalid_value", value=number, limit=of)
+    return Chosen(file=file, number=number, of=of, conversation=found)
+
+
+def _packed(
+    chosen: Chosen,
+    *,
+    model: str | None,
+    budget: int | None,
+    policy: str,
+    dialect: str | None,
+    open_calls: OpenCalls,
+) -> Packed:
+    from satchel import _core  # noqa: PLC0415 - the native half and pydantic are slow to load
+    from satchel.assembler import Assembler  # noqa: PLC0415 - likewise
+    from satchel.policy import Policy  # noqa: PLC0415 - likewise
+
+    conversation = chosen.conversation
+    named = model or conversation.model
+    if named is None:
+        message = "the file names no model: give --model"
+        raise InputError(message, code="invalid_value")
+    try:
+        rules = Policy.from_toml(Path(policy)) if policy.endswith(".toml") else policy
+    except OSError as error:
+        raise file_error(policy, (error.strerror or "cannot be read").lower()) from error
+    written = dialect or conversation.dialect or _core.detect_dialect(conversation.messages)
+    assembler = Assembler(named, budget=budget, policy=rules, dialect=written)
+    working_set = assembler.working_set(
+        conversation.messages, system=conversation.system, tools=conversation.tools
+    )
+    found = working_set.window(open_calls=open_calls.value)
+    nothing = assembler.counter.count_messages([], dialect=assembler.dialect)
+    return Packed(
+        chosen=chosen,
+        window=found,
+        steps=working_set.explain(),
+        overhead=nothing.overhead,
+        counter=assembler.counter,
+    )
+
+
+def _window_json(packed: Packed) -> dict[str, Any]:
+    found = packed.window
+    report = found.report
+    return {
+        "file": packed.chosen.file,
+        "conversation": packed.chosen.number,
+        "conversations": packed.chosen.of,
+        "model": report.model,
+        "dialect": found.dialect,
+        "policy": report.policy,
+        "encoding": packed.counter.encoding,
+        "exact": found.exact,
+        "budget": found.budget,
+        "messages": report.messages,
+        "window_messages": len(found.messages),
+        "tokens_before": packed.tokens_before,
+        "tokens": found.tokens,
+        "tokens_upper": found.tokens_upper,
+        "system_tokens": report.system_tokens,
+        "tools_tokens": report.tools_tokens,
+        "stable_prefix_tokens": found.stable_prefix_tokens,
+        "compactions": report.compactions,
+        "levels": dict(report.steps),
+        "steps": [asdict(step) for step in packed.steps],
+        "pages": [asdict(page) for page in found.pages],
+    }
+
+
+def _check_out(out: str, file: str) -> None:
+    """Refuses to write the window over the history it was made from."""
+    try:
+        same = file != STDIN and Path(out).samefile(file)
+    except OSError:  # one of them does not exist
+        same = False
+    if same:
+        raise file_error(out, "this is the transcript itself, the window would replace it")
+
+
+def _write_json(out: str, messages: list[Any]) -> None:
+    text = json.dumps(messages, ensure_ascii=False, allow_nan=False, indent=1)
+    # A lone surrogate has no UTF-8; in JSON it can only stand inside a string, where an escape may.
+    text = _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    try:
+        Path(out).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise file_error(out, (error.strerror or "cannot be written").lower()) from error
+
+
+# --- what both share ------------------------------------------------------------------------------
+
+
+_LONG: Final = 4_000_000  # bytes: below, the whole command takes less than a blink
+
+
+@contextmanager
+def _progress(files: Sequence[str], doing: str) -> Generator[_OnRead]:
+    """A progress bar on standard error, if that is a terminal and the input is long.
+
+    Gives what is to be told how many bytes were read.
+    """
+    size = sum(path.stat().st_size for path in map(Path, files) if path.is_file())
+    if not sys.stderr.isatty() or (size < _LONG and STDIN not in files):
+        yield lambda _: None
+        return
+    from satchel._cli_tables import progress_bar  # noqa: PLC0415 - rich is slow to load
+
+    with progress_bar() as bar:
+        task = bar.add_task(doing, total=None if STDIN in files else size)
+        yield lambda read: bar.advance(task, read)
+
+
+@contextmanager
+def _reporting(*, as_json: bool) -> Generator[None]:
+    """Turns our errors into one line or one JSON object, and warnings into one line each."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows its escape; printing never fails.
+        cast("Any", stream).reconfigure(errors="backslashreplace")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except SatchelError as error:
+            if as_json:
+                _print_json({"error": _error_json(error)})
+            else:
+                _say_error(error)
+            raise typer.Exit(_FAILED) from error
+        finally:
+            for warning in {str(warning.message): None for warning in caught}:
+                typer.echo(f"satchel: warning: {printable(warning)}", err=True)
+
+
+def _say_error(error: SatchelError, file: str | None = None) -> None:
+    place = "" if file is None or error.code == "invalid_file" else f"{file}: "
+    typer.echo(f"satchel: {printable(f'{place}{error}')} [{error.code}]", err=True)
+
+
+def _error_json(error: SatchelError) -> dict[str, Any]:
+    return {
+        "code": error.code,
+        "message": str(error),
+        "index": error.index,
+        "value": error.value,
+        "limit": error.limit,
+    }
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    # ASCII only: a file name may hold anything, and this may be read on a terminal too.
+    typer.echo(json.dumps(value, allow_nan=False, indent=1))

@@ -1,0 +1,44 @@
+"""The command ``satchel``: counts transcripts and shows how their windows are packed.
+
+Needs the extra ``cli`` (typer and rich), which is loaded when the command runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["application", "main"]
+
+_EXTRA: Final = frozenset({"typer", "rich", "click"})
+
+
+def application() -> Callable[[], None]:
+    """The command line application, ready to be called.
+
+    Raises:
+        ImportError: typer or rich is not installed; the sentence names the extra.
+    """
+    try:
+        from satchel._cli_commands import app  # noqa: PLC0415 - typer and rich are an extra
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        message = (
+            f"the satchel command needs {error.name}, which is not installed: "
+            "install satchel with its extra, satchel[cli]"
+        )
+        raise ImportError(message, name=error.name) from error
+    return app
+
+
+def main() -> None:
+    """Runs the command line; ends the process with its exit code."""
+    try:
+        run = application()
+    except ImportError as error:
+        sys.exit(f"satchel: {error}")
+    run()
