@@ -12,9 +12,10 @@ import hashlib
 import os
 import tempfile
 from functools import cache
-from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import tiktoken
 from langchain_core.messages import BaseMessage, convert_to_messages, utils
@@ -48,7 +49,12 @@ _PER_REQUEST = 3
 @cache
 def vocabulary_folder() -> Path:
     """A folder that serves as ``TIKTOKEN_CACHE_DIR``; removed when the process ends."""
-    packed = resources.files("bpe_openai").joinpath("data", "o200k_base.tiktoken.gz").read_bytes()
+    # Found without importing the package, whose own loading is nobody's business here.
+    spec = find_spec("bpe_openai")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    home = Path(spec.submodule_search_locations[0])
+    packed = (home / "data" / "o200k_base.tiktoken.gz").read_bytes()
     folder = tempfile.TemporaryDirectory(prefix="satchel-bench-")
     atexit.register(folder.cleanup)
     name = hashlib.sha1(_ADDRESS.encode(), usedforsecurity=False).hexdigest()
@@ -60,8 +66,8 @@ def vocabulary_folder() -> Path:
 @cache
 def encoding() -> tiktoken.Encoding:
     """The ``o200k_base`` of tiktoken."""
-    os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabulary_folder())
-    return tiktoken.get_encoding("o200k_base")
+    with patch.dict(os.environ, {"TIKTOKEN_CACHE_DIR": str(vocabulary_folder())}):
+        return tiktoken.get_encoding("o200k_base")
 
 
 def count_alone(texts: Iterable[str]) -> int:
