@@ -8,9 +8,8 @@
     reason = "a bench that meets an unexpected error should stop there"
 )]
 
-use std::hint::black_box;
+use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use satchel_core::dialect::{Dialect, read_message};
@@ -25,6 +24,8 @@ use satchel_core::working_set::WorkingSet;
 use serde_json::{Value as Json, json};
 
 const BUDGET: u64 = 32_000;
+/// Messages of a turn.
+const TURN: usize = 10;
 const SIZES: [(&str, usize); 3] = [
     ("1k_messages", 1_000),
     ("10k_messages", 10_000),
@@ -53,7 +54,8 @@ impl Seeded {
         for word in 0..words {
             text.push_str(if word % 12 == 11 { "\n" } else { " " });
             if self.below(6) == 0 {
-                text.push_str(&format!("src/module_{}.rs", self.below(5_000)));
+                // Writing to a String cannot fail.
+                let _ = write!(text, "src/module_{}.rs", self.below(5_000));
             } else {
                 text.push_str(WORDS[self.below(WORDS.len())]);
             }
@@ -67,7 +69,7 @@ fn history(count: usize) -> Vec<Json> {
     let mut seeded = Seeded(7);
     let mut messages = vec![json!({"role": "system", "content": seeded.text(60)})];
     for index in 1..count {
-        messages.push(match (index - 1) % 10 {
+        messages.push(match (index - 1) % TURN {
             0 => json!({"role": "user", "content": seeded.text(40)}),
             9 => json!({"role": "assistant", "content": seeded.text(60)}),
             place if place % 2 == 1 => json!({
@@ -140,31 +142,23 @@ fn fold(c: &mut Criterion) {
     }
 }
 
+/// Reading, folding and rendering one more message; the history grows while it is measured.
 fn append(c: &mut Criterion) {
     let mut group = c.benchmark_group("append");
-    group.sample_size(10);
     for (name, size) in SIZES {
         let messages = history(size);
-        let turn = 10;
+        let mut set = empty("o200k_base", BUDGET);
+        set.append(read(&messages, 0)).unwrap();
+        let mut at = size;
         group.bench_function(name, |b| {
-            b.iter_custom(|iterations| {
-                let mut set = empty("o200k_base", BUDGET);
-                set.append(read(&messages, 0)).unwrap();
-                let mut rendered = 0;
-                let mut spent = Duration::ZERO;
-                for iteration in 0..iterations as usize {
-                    // The turn after the system message fits anywhere a turn has ended.
-                    let at = 1 + (size - 1 + iteration) % turn;
-                    let next = read(&messages[at..=at], size + iteration);
-                    let start = Instant::now();
-                    set.append(next).unwrap();
-                    let figures = set.window(true).unwrap();
-                    rendered += set.entries(size + iteration).len();
-                    spent += start.elapsed();
-                    assert!(figures.tokens <= BUDGET);
-                }
-                black_box(rendered);
-                spent
+            b.iter(|| {
+                // The history ends where message `size` of the same pattern goes on.
+                let next = 1 + (at - 1) % TURN;
+                set.append(read(&messages[next..=next], at)).unwrap();
+                let figures = set.window(true).unwrap();
+                assert!(figures.tokens <= BUDGET);
+                at += 1;
+                set.entries(at - 1).len()
             });
         });
     }
