@@ -46,10 +46,12 @@ $(EXTENSION): $(TOOLS) pyproject.toml $(RUST_SOURCES)
 	PIP_QUIET=1 $(BIN)/maturin develop --profile $(PROFILE)
 	touch $@
 
+# Budgets that are tight for each transcript, so that every level is seen.
 demo: setup
-	$(BIN)/satchel window tests/data/coding.openai.json --model gpt-4o --budget 16000
+	$(BIN)/satchel count tests/data/coding.openai.json tests/data/service.openai.json tests/data/korean.anthropic.json
+	$(BIN)/satchel window tests/data/coding.openai.json --model gpt-4o --budget 11000
 	$(BIN)/satchel window tests/data/service.openai.json --model gpt-4o --budget 2000
-	$(BIN)/satchel window tests/data/korean.anthropic.json --model claude-sonnet-4-5 --budget 3000
+	$(BIN)/satchel window tests/data/korean.anthropic.json --model claude-sonnet-4-5 --budget 4200
 
 # Benches run once, untimed: nextest and `cargo test` run criterion in its test mode, and pytest has
 # --benchmark-disable among its options.

@@ -44,9 +44,10 @@ _STYLES: Final = {
 _MARKS: Final = {"verbatim": "█", "trimmed": "▓", "stub": "▒", "gone": "░"}
 _FIDELITIES: Final = {"approximate": "approx."}
 _PIPE_WIDTH: Final = 120  # cells, where there is no terminal to ask
-_WIDE: Final = 100  # cells; narrower terminals get no preview
+_WIDE: Final = 100  # cells; a narrower terminal gets fewer columns
 _LONGEST: Final = 240  # characters of a text that are handed to rich, which cuts it by cells
-_BAR: Final = 60  # cells
+_LONGEST_BAR: Final = 60  # cells
+_BESIDE_BAR: Final = 40  # cells of its label and figures
 _STEP_TITLES: Final = (
     "messages",
     "role",
@@ -67,7 +68,7 @@ def print_counts(counts: Sequence[FileCount], total: FileCount) -> None:
     every = [*counts, total] if len(counts) > 1 else [*counts]
     single = len(total.encodings) == 1
     columns = [
-        _Column("file", [_shown(one.file) for one in every], left=True),
+        _Column("file", [Text(printable(one.file)) for one in every], left=True, keep_end=True),
         _Column.figures("conversations", every, "conversations"),
         _Column.figures("messages", every, "messages"),
         _Column.figures("in messages", every, "message_tokens"),
@@ -78,11 +79,15 @@ def print_counts(counts: Sequence[FileCount], total: FileCount) -> None:
         _Column.figures("at most", every, "upper"),
         _Column("count", [_certainty(one, named=not single) for one in every], left=True),
     ]
-    if total.upper == total.total:
-        del columns[8]
-    if all(counted.conversations == 1 for counted in counts):
-        del columns[1]
     console = _console()
+    left_out: set[str] = (
+        set() if console.width >= _WIDE else {"in messages", "system", "tools", "overhead"}
+    )
+    if total.upper == total.total:
+        left_out.add("at most")
+    if all(counted.conversations == 1 for counted in counts):
+        left_out.add("conversations")
+    columns = [column for column in columns if column.title not in left_out]
     _print_table(console, columns, elastic=0, footer=len(counts) > 1)
     if single:
         console.print(Text(f"\ncounted with {total.encodings[0]}", style="bright_black"))
@@ -91,7 +96,7 @@ def print_counts(counts: Sequence[FileCount], total: FileCount) -> None:
 def print_window(packed: Packed, *, most_rows: int) -> None:
     """What happened to each step, then the totals."""
     console = _console()
-    console.print(_heading(packed))
+    console.print(_heading(packed), no_wrap=True, overflow="ellipsis")
     rows = [
         _hidden_row(step) if isinstance(step, int) else _step_row(step, packed)
         for step in _middle_left_out(packed.steps, most_rows)
@@ -106,7 +111,8 @@ def print_window(packed: Packed, *, most_rows: int) -> None:
     if len(rows) < len(packed.steps):
         console.print(Text("--rows 0 shows all of them", style="italic"))
     console.print()
-    for label, line in _totals(packed):
+    bar_width = min(_LONGEST_BAR, max(_NARROWEST, console.width - _BESIDE_BAR))
+    for label, line in _totals(packed, bar_width):
         console.print(Text(f"{label:<15}", style="bright_black").append_text(line))
 
 
@@ -136,11 +142,12 @@ def _console() -> Console:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A title and its cells; numbers stand to the right."""
+    """A title and its cells; numbers stand to the right, names of files are cut at their front."""
 
     title: str
     cells: list[Text]
     left: bool = False
+    keep_end: bool = False
 
     @classmethod
     def figures(cls, title: str, counts: Sequence[FileCount], attribute: str) -> _Column:
@@ -170,7 +177,7 @@ def _print_table(
     widths[elastic] = min(widths[elastic], max(_NARROWEST, console.width - others))
     for column, width in zip(columns, widths, strict=True):
         for cell in column.cells:
-            cell.truncate(width, overflow="ellipsis")
+            _cut(cell, width, keep_end=column.keep_end)
         table.add_column(
             column.title,
             justify="left" if column.left else "right",
@@ -183,8 +190,21 @@ def _print_table(
     console.print(table)
 
 
+def _cut(cell: Text, width: int, *, keep_end: bool) -> None:
+    """Cuts a cell to so many terminal cells, with an ellipsis where something is missing."""
+    if not keep_end:
+        cell.truncate(width, overflow="ellipsis")
+        return
+    plain = cell.plain
+    start = 0
+    while cell_len(plain[start:]) > (width if start == 0 else width - 1):
+        start += 1
+    if start:
+        cell.plain = f"…{plain[start:]}"
+
+
 def _shown(text: str, style: str = "") -> Text:
-    return Text(printable(text[:_LONGEST])[:_LONGEST], style=style, end="")
+    return Text(printable(text)[:_LONGEST], style=style)
 
 
 # --- the table of steps ---------------------------------------------------------------------------
@@ -234,7 +254,7 @@ def _heading(packed: Packed) -> Text:
     if packed.chosen.of > 1:
         heading.append(f", conversation {packed.chosen.number:,} of {packed.chosen.of:,}")
     if packed.chosen.conversation.title:
-        heading.append(": ").append_text(_shown(packed.chosen.conversation.title))
+        heading.append(": ").append_text(_shown(packed.chosen.conversation.title[:_LONGEST]))
     heading.append(
         f"\n{printable(found.report.model)}, dialect {found.dialect}, "
         f"policy {printable(found.report.policy)}, counted with {packed.counter.encoding}"
@@ -242,7 +262,7 @@ def _heading(packed: Packed) -> Text:
     return heading
 
 
-def _totals(packed: Packed) -> list[tuple[str, Text]]:
+def _totals(packed: Packed, bar_width: int) -> list[tuple[str, Text]]:
     found = packed.window
     report = found.report
     before = packed.tokens_before
@@ -263,7 +283,7 @@ def _totals(packed: Packed) -> list[tuple[str, Text]]:
     )
     return [
         ("tokens", tokens),
-        ("budget", _bar(packed).append(f" {share:.0%} of {found.budget:,}")),
+        ("budget", _bar(packed, bar_width).append(f" {share:.0%} of {found.budget:,}")),
         ("made of", Text(parts)),
         ("steps", levels),
         ("messages", Text(f"{report.messages:,} -> {len(found.messages):,}")),
@@ -273,7 +293,7 @@ def _totals(packed: Packed) -> list[tuple[str, Text]]:
     ]
 
 
-def _bar(packed: Packed) -> Text:
+def _bar(packed: Packed, width: int) -> Text:
     """The budget as a bar: what is fixed, then steps by level, then what is free."""
     found = packed.window
     by_level = dict.fromkeys(_STYLES, 0)
@@ -290,10 +310,10 @@ def _bar(packed: Packed) -> Text:
         *((by_level[level], _MARKS[level], _STYLES[level]) for level in by_level),
     ):
         reached += tokens
-        until = min(_BAR, round(_BAR * reached * scale / found.budget))
+        until = min(width, round(width * reached * scale / found.budget))
         bar.append(mark * (until - filled), style=style)
         filled = max(filled, until)
-    return bar.append("·" * (_BAR - filled), style="bright_black")
+    return bar.append("·" * (width - filled), style="bright_black")
 
 
 def _certainty(counted: FileCount, *, named: bool) -> Text:

@@ -246,9 +246,7 @@ class WorkingSet:
         """Number of raw messages."""
     def messages(self) -> list[Any]:
         """The raw messages, the caller's own objects."""
-    def page_in(
-        self, pointer: str, *, pattern: str | None, lines: tuple[int, int] | None
-    ) -> str:
+    def page_in(self, pointer: str, *, pattern: str | None, lines: tuple[int, int] | None) -> str:
         """The content behind a pointer."""
     def pointers(self) -> list[tuple[str, int | None, int]]:
         """What the newest window points to: pointer, message, tokens of the original."""

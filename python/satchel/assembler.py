@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core, models
-from satchel.counting import Counter, counter as counter_of
+from satchel.counting import Counter
+from satchel.counting import counter as counter_of
 from satchel.errors import InputError
 from satchel.policy import Policy
 from satchel.window import Page, Report, StepReport, Window, WindowDiff
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from satchel.counting import CountsText
+    from satchel.counting import AnyCounter
 
 __all__ = [
     "Assembler",
@@ -67,7 +68,7 @@ class Budget:
         ):
             if value is None:
                 continue
-            if not isinstance(value, int) or isinstance(value, bool):
+            if not isinstance(cast("object", value), int) or isinstance(value, bool):
                 message = f"budget {name} must be an int, not {type(value).__name__}"
                 raise InputError(message, code="invalid_value")
             if value < least:
@@ -155,7 +156,7 @@ class Assembler:
         *,
         budget: int | Budget | None = None,
         policy: str | Policy = "adaptive",
-        counter: Counter | CountsText | Callable[[str], int] | None = None,
+        counter: AnyCounter | None = None,
         dialect: str | None = None,
     ) -> None:
         known = models.get(model)
@@ -163,7 +164,7 @@ class Assembler:
         self._model: Final = model
         self._budget: Final = sizes.resolve(known)
         self._policy: Final = Policy.preset(policy) if isinstance(policy, str) else policy
-        if not isinstance(self._policy, Policy):
+        if not isinstance(cast("object", self._policy), Policy):
             message = f"policy must be a preset's name or a Policy, not {type(policy).__name__}"
             raise InputError(message, code="invalid_value")
         if counter is None:
@@ -223,7 +224,7 @@ class Assembler:
         messages: Iterable[Any],
         *,
         events: Iterable[Mapping[str, Any]] = (),
-        system: Any = None,
+        system: object = None,
         tools: Sequence[Any] | None = None,
         open_calls: OpenCalls = "raise",
     ) -> Window:
@@ -256,7 +257,7 @@ class Assembler:
         messages: Iterable[Any] = (),
         *,
         events: Iterable[Mapping[str, Any]] = (),
-        system: Any = None,
+        system: object = None,
         tools: Sequence[Any] | None = None,
     ) -> WorkingSet:
         """An incremental working set over one history; arguments as in `assemble`."""
@@ -277,8 +278,8 @@ class WorkingSet:
     """The state of one history: append messages, apply events, ask for windows.
 
     Made by `Assembler.working_set`. Used from one thread at a time; a second one gets a
-    ``UsageError`` (``concurrent_use``). Appending costs what the new messages cost, however long the
-    history is. Pickles by its messages and events, from which it is rebuilt to the same bytes.
+    ``UsageError`` (``concurrent_use``). Appending costs what the new messages cost, however long
+    the history is. Pickles by its messages and events, from which it is rebuilt to the same bytes.
     """
 
     __slots__ = (
@@ -298,7 +299,7 @@ class WorkingSet:
         messages: Iterable[Any] = (),
         *,
         events: Iterable[Mapping[str, Any]] = (),
-        system: Any = None,
+        system: object = None,
         tools: Sequence[Any] | None = None,
     ) -> None:
         self._assembler = assembler
@@ -348,14 +349,15 @@ class WorkingSet:
             array.setflags(write=False)
         return Columns(**arrays)
 
-    def append(self, messages: Any) -> None:
+    def append(self, messages: object) -> None:
         """Appends one message or several; all of them or, on an error, none.
 
         Raises:
             InputError: as in `Assembler.assemble`.
         """
-        single = isinstance(messages, dict) or hasattr(messages, "role")
-        self._core.append([messages] if single else messages)
+        is_one = isinstance(messages, dict) or hasattr(messages, "role")
+        several = [messages] if is_one else messages
+        self._core.append(cast("Iterable[object]", several))
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Folds an event at the end of the log, such as ``{"kind": "pin", "index": 3}``.
@@ -381,8 +383,8 @@ class WorkingSet:
     def window(
         self,
         *,
-        system: Any = _UNSET,
-        tools: Sequence[Any] | None | _Unset = _UNSET,
+        system: object = _UNSET,
+        tools: Sequence[Any] | _Unset | None = _UNSET,
         open_calls: OpenCalls = "raise",
     ) -> Window:
         """The window for the next call.
@@ -461,7 +463,7 @@ class WorkingSet:
         """
         return [StepReport(*row) for row in self._core.explain(index)]
 
-    def _fixed_tokens(self, system: Any, tools: Sequence[Any] | None) -> tuple[int, int]:
+    def _fixed_tokens(self, system: object, tools: Sequence[Any] | None) -> tuple[int, int]:
         if system is None and tools is None:
             return 0, 0
         counted = self._assembler.counter.count_messages(
@@ -472,7 +474,7 @@ class WorkingSet:
         )
         return counted.system, counted.tools
 
-    def _change(self, system: Any, tools: Sequence[Any] | None | _Unset) -> None:
+    def _change(self, system: object, tools: Sequence[Any] | _Unset | None) -> None:
         new_system = self._system if isinstance(system, _Unset) else system
         new_tools = self._tools if isinstance(tools, _Unset) else tools
         if new_system == self._system and new_tools == self._tools:
@@ -519,7 +521,7 @@ def _rebuild_working_set(
     assembler: Assembler,
     messages: list[Any],
     events: tuple[Mapping[str, Any], ...],
-    system: Any,
+    system: object,
     tools: Sequence[Any] | None,
 ) -> WorkingSet:
     return WorkingSet(assembler, messages, events=events, system=system, tools=tools)

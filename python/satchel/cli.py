@@ -6,6 +6,7 @@ Needs the extra ``cli`` (typer and rich), which is loaded when the command runs.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["application", "main"]
 
-_EXTRA: Final = frozenset({"typer", "rich", "click"})
+_EXTRA: Final = ("typer", "rich")
 
 
 def application() -> Callable[[], None]:
@@ -23,7 +24,9 @@ def application() -> Callable[[], None]:
         ImportError: typer or rich is not installed; the sentence names the extra.
     """
     try:
-        from satchel._cli_commands import app  # noqa: PLC0415 - typer and rich are an extra
+        for name in _EXTRA:
+            import_module(name)
+        from satchel._cli_commands import app  # noqa: PLC0415 - needs the extra
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise

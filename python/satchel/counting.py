@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
 
 from satchel._core import Counter, MessageTokens
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["Counter", "MessageTokens", "TextEncoder", "counter"]
+__all__ = ["AnyCounter", "Counter", "CountsText", "MessageTokens", "TextEncoder", "counter"]
 
 
 @runtime_checkable
@@ -25,6 +25,19 @@ class TextEncoder(Protocol):
     def encode_ordinary(self, text: str, /) -> Sequence[int]:
         """Token ids of ``text``; text that looks like a special token is ordinary text."""
         ...
+
+
+class CountsText(Protocol):
+    """A counter of the caller's own."""
+
+    def count(self, text: str, /) -> int:
+        """Tokens of ``text``."""
+        ...
+
+
+AnyCounter: TypeAlias = "str | TextEncoder | CountsText | Callable[[str], int]"
+"""What counts: ours, the name of an encoding or estimator, a ``tiktoken.Encoding``, an object with
+``count(text)``, or a callable ``text -> int``."""
 
 
 def counter(model_or_encoding: str, *, tokenizer: str | TextEncoder | None = None) -> Counter:
@@ -47,15 +60,15 @@ def counter(model_or_encoding: str, *, tokenizer: str | TextEncoder | None = Non
 
     Example:
         >>> counter("o200k_base").count("What's the weather like in San Francisco?")
-        9
+        8
     """
-    if not isinstance(model_or_encoding, str):
+    if not isinstance(cast("object", model_or_encoding), str):
         message = f"model_or_encoding must be a str, not {type(model_or_encoding).__name__}"
         raise InputError(message, code="invalid_value")
     if isinstance(tokenizer, str):
         return Counter(tokenizer)
     if tokenizer is not None:
-        if not isinstance(tokenizer, TextEncoder):
+        if not isinstance(cast("object", tokenizer), TextEncoder):
             message = (
                 "tokenizer must be the name of an encoding or a tiktoken.Encoding, "
                 f"not {type(tokenizer).__name__}"

@@ -92,7 +92,7 @@ class Policy(BaseModel):
 
     @classmethod
     def preset(cls, name: str) -> Policy:
-        """The preset of that name: ``adaptive``, ``sliding-window`` (10 messages), ``token-window``.
+        """The preset ``adaptive``, ``sliding-window`` (10 messages) or ``token-window``.
 
         Raises:
             InputError: ``invalid_value`` for any other name.

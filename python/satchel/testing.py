@@ -159,7 +159,7 @@ def generate_chat(count: int, *, seed: int = 0, chars: int = 400) -> list[Messag
     ]
 
 
-def _history(
+def _history(  # noqa: PLR0917 - private, and called once
     count: int,
     rng: Random,
     texts: Texts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -165,22 +165,28 @@ class Window:
         return WindowDiff(common, tuple(other.messages[common:]), tuple(self.messages[common:]))
 
 
-def _marked(message: Any) -> Any:
+def _marked(message: Any) -> Any:  # noqa: ANN401 - a message is whatever the caller's SDK makes
     """A copy of a message whose last block carries a cache mark, where blocks can carry one."""
     if not isinstance(message, dict):
         return message
-    content = message.get("content")
+    fields = cast("dict[str, Any]", message)
+    content = fields.get("content")
     marked = _marked_content(content)
-    return message if marked is content else {**message, "content": marked}
+    return fields if marked is content else {**fields, "content": marked}
 
 
-def _marked_content(content: Any) -> Any:
+def _marked_content(content: Any) -> Any:  # noqa: ANN401 - likewise
     if isinstance(content, str):
         if not content.strip():
             return content
         return [{"type": "text", "text": content, "cache_control": _MARK}]
-    blocks: Sequence[Any] = content if isinstance(content, (list, tuple)) else ()
-    last = blocks[-1] if blocks else None
-    if not isinstance(last, dict) or last.get("type") not in _MARKABLE:
-        return content
-    return [*blocks[:-1], {**last, "cache_control": _MARK}]
+    if not isinstance(content, (list, tuple)) or not content:
+        return cast("object", content)
+    blocks = [*cast("Sequence[Any]", content)]
+    last = blocks[-1]
+    if not isinstance(last, dict):
+        return blocks
+    block = cast("dict[str, Any]", last)
+    if block.get("type") not in _MARKABLE:
+        return blocks
+    return [*blocks[:-1], {**block, "cache_control": _MARK}]

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from satchel import _core
 from satchel.errors import InputError
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from satchel.counting import TextEncoder
+    from satchel.counting import AnyCounter
     from satchel.models import Model
 
 __all__ = [
-    "AnyCounter",
-    "CountsText",
     "TokenBudget",
     "allocate_budget",
     "prune_tool_outputs",
@@ -38,18 +36,6 @@ __all__ = [
 
 _MessageT = TypeVar("_MessageT")
 
-
-class CountsText(Protocol):
-    """A counter of the caller's own."""
-
-    def count(self, text: str, /) -> int:
-        """Tokens of ``text``."""
-        ...
-
-
-AnyCounter: TypeAlias = "str | TextEncoder | CountsText | Callable[[str], int]"
-"""What counts: ours, the name of an encoding or estimator, a ``tiktoken.Encoding``, an object with
-``count(text)``, or a callable ``text -> int``."""
 
 _DEFAULT_ENCODING: Final = "o200k_base"
 
@@ -331,7 +317,7 @@ def _model(name: str | None) -> Model | None:
     if named is None:
         return None
     # Here, because the registry is a file to parse and most calls name no model.
-    from satchel import models  # noqa: PLC0415
+    from satchel import models  # noqa: PLC0415 - as above
 
     return models.get(named)
 

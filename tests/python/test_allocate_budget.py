@@ -63,7 +63,7 @@ def test_frozen_slotted_and_pickled() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         budget.total = 1  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue] - frozen
     assert not hasattr(budget, "__dict__")
-    assert pickle.loads(pickle.dumps(budget)) == budget  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(budget)) == budget
     assert len({budget, allocate_budget(1000)}) == 1
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from samples import load_sample
 
 import satchel
+from samples import load_sample
 from satchel.assembler import Budget
 
 if TYPE_CHECKING:
@@ -125,7 +125,11 @@ def test_content_with_lone_surrogates_comes_back_exactly() -> None:
 
 def test_structured_content_comes_back_as_canonical_json() -> None:
     content = [{"type": "text", "text": "één " * 400}, {"type": "text", "text": "two"}]
-    messages = [{"role": "user", "content": "Read."}, *look(0, "x"), *look(1, "y" * 900)]
+    messages: list[Message] = [
+        {"role": "user", "content": "Read."},
+        *look(0, "x"),
+        *look(1, "y" * 900),
+    ]
     messages[2]["content"] = content
     working_set = satchel.Assembler("gpt-4o", budget=400).working_set(messages)
     page = next(page for page in working_set.window().pages if page.message == 2)

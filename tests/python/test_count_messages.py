@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from recorded import exchanges
 from satchel import errors
-from satchel._core import Counter, MessageTokens, count_messages
+from satchel._core import Counter, MessageTokens
 
 COUNTER = Counter("o200k_base")
 WEATHER = [
@@ -62,7 +62,7 @@ def by_the_formula(messages: list[dict[str, str]]) -> int:
 
 @pytest.mark.parametrize(("encoding", "expected"), [("o200k_base", 101), ("cl100k_base", 105)])
 def test_the_published_example(encoding: str, expected: int) -> None:
-    counted = count_messages(Counter(encoding), WEATHER, tools=WEATHER_TOOLS, dialect="openai")
+    counted = Counter(encoding).count_messages(WEATHER, tools=WEATHER_TOOLS, dialect="openai")
     assert (counted.total, counted.upper, counted.exact) == (expected, expected, True)
 
 
@@ -75,14 +75,14 @@ plain = st.fixed_dictionaries(
 @given(st.lists(plain, max_size=6))
 def test_plain_text_follows_the_formula(messages: list[dict[str, str]]) -> None:
     before = copy.deepcopy(messages)
-    counted = count_messages(COUNTER, messages, dialect="openai")
+    counted = COUNTER.count_messages(messages, dialect="openai")
     assert counted.total == by_the_formula(messages)
     assert counted.exact
     assert messages == before
 
 
 def test_the_sums_add_up() -> None:
-    counted = count_messages(COUNTER, WEATHER, system="Be brief.", tools=WEATHER_TOOLS)
+    counted = COUNTER.count_messages(WEATHER, system="Be brief.", tools=WEATHER_TOOLS)
     assert counted.per_message.dtype == np.uint32
     assert counted.per_message.tolist() == [18, 12]
     assert not counted.per_message.flags.writeable
@@ -92,17 +92,17 @@ def test_the_sums_add_up() -> None:
 
 
 def test_nothing_at_all() -> None:
-    counted = count_messages(COUNTER, [])
+    counted = COUNTER.count_messages([])
     assert (counted.total, counted.per_message.shape) == (3, (0,))
 
 
 def test_estimates_say_so() -> None:
     estimator = Counter("o200k_base", exact=False, margin=0.5)
-    counted = count_messages(estimator, WEATHER)
+    counted = estimator.count_messages(WEATHER)
     assert (counted.total, counted.upper, counted.exact) == (33, 50, False)
     image = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}
-    assert not count_messages(COUNTER, [image]).exact
-    assert not count_messages(COUNTER, WEATHER[1:], dialect="anthropic").exact
+    assert not COUNTER.count_messages([image]).exact
+    assert not COUNTER.count_messages(WEATHER[1:], dialect="anthropic").exact
 
 
 def test_detection_and_framing_of_anthropic() -> None:
@@ -113,16 +113,20 @@ def test_detection_and_framing_of_anthropic() -> None:
             "content": [{"type": "tool_use", "id": "t", "name": "look", "input": {}}],
         },
     ]
-    counted = count_messages(COUNTER, messages, tools=[{"name": "look"}], tool_preamble=290)
+    counted = COUNTER.count_messages(messages, tools=[{"name": "look"}])
     assert counted.overhead == 7
-    assert counted.tools == 290 + COUNTER.count('{"name":"look"}')
-    assert count_messages(COUNTER, messages, tools=[{"name": "look"}]).tools == counted.tools + 514
+    # 804 is the highest preamble that is published.
+    assert counted.tools == 804 + COUNTER.count('{"name":"look"}')
 
 
-def test_constants_of_a_model() -> None:
+def test_constants_of_gpt4() -> None:
     tools = [{"name": "look", "description": "Look around"}]
-    seven = count_messages(COUNTER, [], tools=tools).tools
-    assert count_messages(COUNTER, [], tools=tools, tool_init=10).tools == seven + 3
+    gpt4 = Counter("cl100k_base")
+    texts = gpt4.count("look:Look around") - COUNTER.count("look:Look around")
+    difference = (
+        gpt4.count_messages([], tools=tools).tools - COUNTER.count_messages([], tools=tools).tools
+    )
+    assert difference == 3 + texts
 
 
 @dataclass(frozen=True)
@@ -134,11 +138,11 @@ class Scale:
 
 
 def test_calibration() -> None:
-    counted = count_messages(COUNTER, WEATHER, calibration=Scale(1.1, 5.0))
+    counted = COUNTER.count_messages(WEATHER, calibration=Scale(1.1, 5.0))
     assert (counted.total, counted.exact) == (42, False)
     for wrong in [object(), Scale(float("nan"), 0.0), Scale(-1.0, 0.0), 3]:
         with pytest.raises(errors.InputError) as caught:
-            count_messages(COUNTER, WEATHER, calibration=wrong)
+            COUNTER.count_messages(WEATHER, calibration=wrong)
         assert caught.value.code == "invalid_value"
 
 
@@ -149,7 +153,7 @@ def test_a_counter_of_the_callers_own_sees_every_text_once() -> None:
         seen.append(text)
         return len(text)
 
-    counted = count_messages(Counter(count), WEATHER, system="Be brief.")
+    counted = Counter(count).count_messages(WEATHER, system="Be brief.")
     texts = [message["content"] for message in WEATHER]
     assert sorted(seen) == sorted([*texts, "Be brief."])
     assert counted.per_message.tolist() == [len(text) + 4 for text in texts]
@@ -160,7 +164,7 @@ def test_what_a_counter_raises_comes_through() -> None:
         raise LookupError
 
     with pytest.raises(errors.InputError) as caught:
-        count_messages(Counter(count), WEATHER)
+        Counter(count).count_messages(WEATHER)
     assert caught.value.code == "counter_failed"
     assert isinstance(caught.value.__cause__, LookupError)
 
@@ -177,19 +181,19 @@ def test_what_a_counter_raises_comes_through() -> None:
 )
 def test_wrong_messages(messages: Any, code: str, index: int | None) -> None:
     with pytest.raises(errors.InputError) as caught:
-        count_messages(COUNTER, messages)
+        COUNTER.count_messages(messages)
     assert (caught.value.code, caught.value.index) == (code, index)
 
 
 @pytest.mark.parametrize("text", ["plain " * 50, "안녕 " * 50, "a\ud800b", "\ud83d\ude00", ""])
 def test_texts_of_every_kind_count_as_alone(text: str) -> None:
-    counted = count_messages(COUNTER, [{"role": "user", "content": text}])
+    counted = COUNTER.count_messages([{"role": "user", "content": text}])
     assert counted.per_message.tolist() == [COUNTER.count(text) + 4]
 
 
 def test_pickles() -> None:
-    counted = count_messages(COUNTER, WEATHER, tools=WEATHER_TOOLS)
-    again = pickle.loads(pickle.dumps(counted))  # noqa: S301 - our own bytes
+    counted = COUNTER.count_messages(WEATHER, tools=WEATHER_TOOLS)
+    again = pickle.loads(pickle.dumps(counted))
     assert isinstance(again, MessageTokens)
     assert repr(again) == repr(counted)
     assert again.per_message.tolist() == counted.per_message.tolist()
@@ -198,9 +202,9 @@ def test_pickles() -> None:
 
 def test_many_threads_at_once() -> None:
     messages = [{"role": "user", "content": f"{n} 안녕 hello " * 20} for n in range(200)]
-    expected = count_messages(COUNTER, messages).total
+    expected = COUNTER.count_messages(messages).total
     with ThreadPoolExecutor(8) as pool:
-        counted = list(pool.map(count_messages, [COUNTER] * 32, [messages] * 32))
+        counted = list(pool.map(COUNTER.count_messages, [messages] * 32))
     assert [tokens.total for tokens in counted] == [expected] * 32
 
 
@@ -213,7 +217,7 @@ def test_recorded_usage_of_gpt_4o() -> None:
         # A schema for the response is no part of messages or tools.
         if not is_comparable or "response_format" in request:
             continue
-        counted = count_messages(COUNTER, request["messages"], tools=request.get("tools"))
+        counted = COUNTER.count_messages(request["messages"], tools=request.get("tools"))
         assert abs(counted.total - usage["prompt_tokens"]) <= (0 if counted.exact else 6)
         compared += 1
     assert compared >= 4

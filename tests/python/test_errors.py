@@ -11,6 +11,7 @@ import pytest
 
 import satchel
 from satchel import _core
+from satchel._files import read_conversations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +118,11 @@ ROWS = [
         lambda: satchel.Assembler("gpt-4o").working_set([USER]).page_in("0" * 32),
     ),
     Row("concurrent_use", satchel.UsageError, two_threads),
+    Row("invalid_file", satchel.InputError, lambda: list(read_conversations("no such transcript"))),
 ]
+
+# Raised by the Python half alone, which is the one that opens files.
+PYTHON_CODES: dict[str, type[satchel.SatchelError]] = {"invalid_file": satchel.InputError}
 
 BUILT_IN: dict[type[satchel.SatchelError], type[Exception]] = {
     satchel.InputError: ValueError,
@@ -129,7 +134,7 @@ BUILT_IN: dict[type[satchel.SatchelError], type[Exception]] = {
 
 
 def test_every_code_has_a_row_and_its_class() -> None:
-    assert {row.code: row.cls for row in ROWS} == _core.error_codes()
+    assert {row.code: row.cls for row in ROWS} == _core.error_codes() | PYTHON_CODES
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.code)
@@ -152,7 +157,7 @@ def test_errors_keep_their_context_and_their_built_in_base(
     cls: type[satchel.SatchelError],
 ) -> None:
     error = cls("message 7 has 9000 tokens", code="x", index=7, value=9_000, limit=8_192)
-    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - made right here
+    again = pickle.loads(pickle.dumps(error))
     for one in (error, again):
         assert isinstance(one, satchel.SatchelError)
         assert isinstance(one, BUILT_IN[cls])

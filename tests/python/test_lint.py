@@ -36,7 +36,7 @@ def test_a_finding() -> None:
         provider_error="must be followed by tool messages responding to each",
     )
     assert str(found) == f"error oc1_unanswered_call: message 1: {found.message}"
-    assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(found)) == found
 
 
 def test_the_catalogue_names_every_code() -> None:

@@ -208,7 +208,7 @@ def test_input_budget_keeps_the_output_limit_up_to_a_quarter() -> None:
 
 def test_a_model_is_a_value() -> None:
     model = models.get("gpt-4o")
-    assert pickle.loads(pickle.dumps(model)) == model  # noqa: S301 - made right here
+    assert pickle.loads(pickle.dumps(model)) == model
     assert models.get("gpt-4o") is model
     with pytest.raises(FrozenInstanceError):
         model.window = 1  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue] - frozen

@@ -93,7 +93,7 @@ def test_reading_leaves_no_second_copy_in_the_string(text: str) -> None:
 
 
 def test_references_are_given_back() -> None:
-    text = "".join(["held", " by ", "reference"])
+    text = f"held {object!s} by reference"
     before = sys.getrefcount(text)
     for _ in range(100):
         _core.describe_text(text)
@@ -111,7 +111,7 @@ class Name(str):
         """Lie."""
         raise RuntimeError
 
-    def encode(self, *_args: object) -> bytes:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride] - lies on purpose
+    def encode(self, encoding: str = "", errors: str = "") -> bytes:  # noqa: ARG002 - as str has it
         """Lie."""
         raise RuntimeError
 
@@ -123,7 +123,9 @@ class Speaker(enum.StrEnum):
 
 
 def test_string_subclasses() -> None:
-    described = _core.describe_message({"role": Speaker.USER, "content": Name("hi\ud800")}, "openai")
+    described = _core.describe_message(
+        {"role": Speaker.USER, "content": Name("hi\ud800")}, "openai"
+    )
     assert described["role"] == "user"
     assert described["parts"][0]["page"] == b"hi\xed\xa0\x80"
 
@@ -190,7 +192,7 @@ def test_an_object_is_captured_as_it_would_be_sent() -> None:
     [
         collections.UserDict({"role": "user", "content": "hi"}),
         types.MappingProxyType({"role": "user", "content": "hi"}),
-        collections.OrderedDict(role="user", content="hi"),
+        collections.OrderedDict[str, str](role="user", content="hi"),
         types.SimpleNamespace(role="user", content="hi"),
     ],
 )
@@ -202,7 +204,7 @@ def test_other_mappings(message: Any) -> None:
 def page_of(value: Any) -> str:
     """The canonical JSON of a captured value."""
     message = {"role": "assistant", "content": [{"type": "tool_use", "input": {"v": value}}]}
-    page = _core.describe_message(message, "anthropic")["parts"][0]["page"]
+    page: bytes = _core.describe_message(message, "anthropic")["parts"][0]["page"]
     return page.decode()[len('{"v":') : -1]
 
 
@@ -216,7 +218,7 @@ def page_of(value: Any) -> str:
         (1e300, "1e+300"),
         (float("nan"), "NaN"),
         (float("-inf"), "-Infinity"),
-        (enum.IntEnum("Level", "LOW").LOW, "1"),  # type: ignore[attr-defined]  # made by a call, which mypy does not follow
+        (enum.IntEnum("Level", "LOW").LOW, "1"),  # type: ignore[attr-defined] # made by the call
         ((1, ("a", None)), '[1,["a",null]]'),
         ({"ü": 'q"\\\n\x01'}, '{"ü":"q\\"\\\\\\n\\u0001"}'),
     ],
@@ -265,5 +267,5 @@ def test_detection() -> None:
     plain = {"role": "user", "content": "hi"}
     assert _core.detect_dialect([plain] * 3) is None
     assert _core.detect_dialect([plain, {"role": "tool", "content": "x"}]) == "openai"
-    block = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
-    assert _core.detect_dialect([plain, {"role": "assistant", "content": [block]}]) == "anthropic"
+    message: dict[str, Any] = {"role": "assistant", "content": [{"type": "tool_use"}]}
+    assert _core.detect_dialect([plain, message]) == "anthropic"

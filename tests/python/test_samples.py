@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
+
 from satchel import testing
 
 if TYPE_CHECKING:

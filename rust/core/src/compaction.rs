@@ -95,7 +95,7 @@ fn pressure<T: Text>(
     }
     let pinned = settings.base_tokens() + hard_tokens(plan, transcript);
     let free = room.saturating_sub(pinned);
-    let over = total.saturating_sub(pinned) as f64 > policy.trigger * free as f64;
+    let over = total > room || total.saturating_sub(pinned) as f64 > policy.trigger * free as f64;
     (over || too_many).then_some((room, free))
 }
 

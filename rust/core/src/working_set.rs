@@ -206,7 +206,8 @@ impl<T: Text> WorkingSet<T> {
         let at = self.transcript.len();
         let joins = self.transcript.pairing().attachment(&message) == Attachment::Joins;
         let abandons = !joins && self.transcript.pairing().open_calls() > 0;
-        let is_boundary = message.role == Role::Assistant;
+        // A record that goes on with a reply is no call of its own.
+        let is_boundary = message.role == Role::Assistant && !joins;
         let pending = self
             .pending
             .take()
