@@ -9,6 +9,27 @@ from numpy.typing import NDArray
 from satchel.counting import TextEncoder
 from satchel.errors import SatchelError
 
+__all__ = [
+    "Counter",
+    "MessageTokens",
+    "WorkingSet",
+    "__version__",
+    "allocate_budget",
+    "column_names",
+    "debug_build",
+    "describe_json",
+    "describe_message",
+    "describe_text",
+    "detect_dialect",
+    "error_codes",
+    "lint_rows",
+    "lint_rules",
+    "prune_tool_outputs",
+    "score_messages",
+    "sliding_window",
+    "token_window",
+]
+
 __version__: str
 debug_build: bool
 

@@ -356,8 +356,7 @@ class WorkingSet:
             InputError: as in `Assembler.assemble`.
         """
         is_one = isinstance(messages, dict) or hasattr(messages, "role")
-        several = [messages] if is_one else messages
-        self._core.append(cast("Iterable[object]", several))
+        self._core.append(cast("Iterable[object]", [messages] if is_one else messages))
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Folds an event at the end of the log, such as ``{"kind": "pin", "index": 3}``.

@@ -190,7 +190,7 @@ def test_any_name_is_a_model_or_a_typed_error(name: str) -> None:
     try:
         model = quiet(name)
     except InputError as error:
-        assert error.code in {"unknown_model", "invalid_value"}  # noqa: PT017 - either is right
+        assert error.code in {"unknown_model", "invalid_value"}
     else:
         assert model.window > 0
 
