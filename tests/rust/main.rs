@@ -12,7 +12,9 @@
 mod budget;
 mod chat;
 mod choose;
+mod counter;
 mod dialect;
+mod encoder;
 mod histories;
 mod lint;
 mod page;
