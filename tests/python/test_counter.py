@@ -121,7 +121,7 @@ def test_counters_are_values() -> None:
 
 def test_counters_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
-        satchel.counter("o200k_base").margin = 1.0  # type: ignore[misc] # pyright: ignore[reportAttributeAccessIssue]
+        satchel.counter("o200k_base").margin = 1.0  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue] - frozen
 
 
 def test_counters_pickle_and_copy() -> None:
