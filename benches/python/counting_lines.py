@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from effort import Effort
 
-__all__ = ["kind_lines", "mixed_line", "pathological_lines"]
+__all__ = ["kind_lines", "mixed_line", "pathological_lines", "unseen_korean_line"]
 
 
 def mixed_line(effort: Effort) -> Line:
@@ -42,6 +42,16 @@ def kind_lines(effort: Effort) -> list[Line]:
         )
 
     return [line(kind) for kind in texts.KINDS]
+
+
+def unseen_korean_line(effort: Effort) -> Line:
+    """Korean without the help of a cache."""
+    return _rate(
+        "count/korean-unseen/tiktoken",
+        "count: korean, words that never come back",
+        lambda seed: texts.unseen_korean(effort.texts // 4, seed),
+        effort.repetitions,
+    )
 
 
 def _rate(key: str, measure: str, make: Callable[[int], list[str]], repetitions: int) -> Line:
