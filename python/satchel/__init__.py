@@ -26,7 +26,9 @@ if TYPE_CHECKING:
         UsageError,
     )
     from satchel.linting import Violation, lint
+    from satchel.overflow import is_overflow_error, overflow_details
     from satchel.policy import Policy
+    from satchel.usage import Calibration, Usage, usage_tokens
     from satchel.windows import (
         TokenBudget,
         allocate_budget,
@@ -40,6 +42,7 @@ __all__ = [
     "Assembler",
     "Budget",
     "BudgetError",
+    "Calibration",
     "Counter",
     "InputError",
     "MessageTokens",
@@ -48,6 +51,7 @@ __all__ = [
     "SatchelError",
     "StoreError",
     "TokenBudget",
+    "Usage",
     "UsageError",
     "Violation",
     "Window",
@@ -55,12 +59,15 @@ __all__ = [
     "__version__",
     "allocate_budget",
     "counter",
+    "is_overflow_error",
     "lint",
     "models",
+    "overflow_details",
     "prune_tool_outputs",
     "score_messages",
     "sliding_window",
     "token_window",
+    "usage_tokens",
 ]
 
 # The module each name lives in; a name that is missing here is a public module of its own.
@@ -77,7 +84,9 @@ _HOMES = {
         "UsageError",
     ),
     "linting": ("Violation", "lint"),
+    "overflow": ("is_overflow_error", "overflow_details"),
     "policy": ("Policy",),
+    "usage": ("Calibration", "Usage", "usage_tokens"),
     "windows": (
         "TokenBudget",
         "allocate_budget",
