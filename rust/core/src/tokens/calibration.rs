@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::numbers;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Limits of a learnt factor.
@@ -33,11 +34,17 @@ const LEAST_MARGIN: f64 = 0.02;
 #[serde(deny_unknown_fields)]
 pub struct Scale {
     /// Tokens for each one counted.
+    #[serde(deserialize_with = "numbers::float")]
     pub factor: f64,
     /// Tokens on top.
+    #[serde(deserialize_with = "numbers::float")]
     pub offset: f64,
     /// Share that the truth may lie above; `None` for the counter's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "numbers::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub margin: Option<f64>,
 }
 

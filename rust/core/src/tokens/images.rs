@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::image_size::image_size;
+use super::numbers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::node::{Text, Value};
 
@@ -65,6 +66,7 @@ pub enum ImageRules {
         #[serde(default)]
         auto_original: bool,
         /// Tokens of a square.
+        #[serde(deserialize_with = "numbers::float")]
         multiplier: f64,
     },
     /// `tile` for an image with both sides up to `small`, else for each square of `side` pixels.

@@ -15,6 +15,7 @@ mod factors;
 mod image_size;
 pub mod images;
 mod merge;
+mod numbers;
 mod parallel;
 mod ranks;
 mod rules;
