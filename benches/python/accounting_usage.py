@@ -123,6 +123,8 @@ def _pi_block(block: dict[str, Any]) -> dict[str, Any]:
     if block["type"] == "toolCall":
         call = {"type": "tool_use", "id": block["id"], "name": block["name"]}
         return {**call, "input": block["arguments"]}
+    if block["type"] == "thinking":
+        return {**block, "signature": block.get("thinkingSignature", "")}
     return block
 
 

@@ -45,6 +45,7 @@ _RATIOS: Final = frozenset(
     {
         "factor",
         "margin",
+        "overhead_margin",
         "input_price",
         "output_price",
         "cache_read",
@@ -74,6 +75,8 @@ _TOKENS: Final = frozenset(
         "call_tokens",
         "argument_tokens",
         "call_names",
+        "signature_fixed",
+        "signature_chars",
         "audio_second_tokens",
         "document_tokens",
         "cache_min_prefix",

@@ -107,7 +107,8 @@ def resolved(name: str) -> Counter | None:
 def _counter_of(model: Model) -> Counter:
     rules = json.dumps(_rules(model, factors=model.factor != 1 or len(set(model.factors)) > 1))
     exact = model.exact and model.overhead_exact
-    return Counter(model.encoding, exact=exact, margin=model.margin, rules=rules)
+    margin = model.overhead_margin if model.exact and not exact else model.margin
+    return Counter(model.encoding, exact=exact, margin=margin, rules=rules)
 
 
 def _rules(model: Model, *, factors: bool) -> dict[str, Any]:
@@ -135,8 +136,8 @@ def _rules(model: Model, *, factors: bool) -> dict[str, Any]:
             "per_property": tools.property,
             "per_enum": tools.enum,
             "per_enum_item": tools.enum_item,
-            # Which tool is demanded is not known here: the higher preamble.
-            "per_request": tools.end + max(tools.preamble, tools.preamble_forced),
+            # What a demand for a tool adds is within the margin.
+            "per_request": tools.end + tools.preamble,
         },
         "images": {
             figure: value
@@ -148,6 +149,11 @@ def _rules(model: Model, *, factors: bool) -> dict[str, Any]:
             "document": model.document_tokens,
         },
     }
+    if model.signature_chars:
+        rules["reasoning"] = {
+            "signature_fixed": model.signature_fixed,
+            "signature_chars": model.signature_chars,
+        }
     if factors:
         rules["factors"] = model.factors._asdict()
     return rules

@@ -192,9 +192,12 @@ class Model:
         name_overhead: tokens added for a message with a ``name``.
         request_overhead: tokens added once.
         overhead_exact: whether these overheads are the vendor's published ones for this model.
+        overhead_margin: share that is added for the upper bound where only they are estimates.
         tools: what tool definitions cost.
         tool_style: ``formula`` if they follow OpenAI's formula, ``json`` if they count as JSON.
         calls: what calls and their results cost.
+        signature_fixed: characters of a reasoning signature that carry nothing.
+        signature_chars: its further characters for a token of reasoning; 0 if it carries none.
         images: the formula of its images and the figures in it.
         audio_second_tokens: tokens of a second of sound.
         document_tokens: tokens of a document whose pages are not looked at.
@@ -222,9 +225,12 @@ class Model:
     name_overhead: int
     request_overhead: int
     overhead_exact: bool
+    overhead_margin: float
     tools: ToolCosts
     tool_style: str
     calls: CallCosts
+    signature_fixed: int
+    signature_chars: int
     images: ImageRules
     audio_second_tokens: int
     document_tokens: int
@@ -275,6 +281,7 @@ class ModelFields(TypedDict, total=False):
     name_overhead: int
     request_overhead: int
     overhead_exact: bool
+    overhead_margin: float
     tool_init: int
     tool_properties: int
     tool_property: int
@@ -288,6 +295,8 @@ class ModelFields(TypedDict, total=False):
     argument_tokens: int
     call_names: int
     raw_arguments: bool
+    signature_fixed: int
+    signature_chars: int
     images: str | Mapping[str, object]
     audio_second_tokens: int
     document_tokens: int
@@ -515,6 +524,7 @@ def _model(key: str, fields: Fields, *, known: bool) -> Model:
         name_overhead=fields["name_overhead"],
         request_overhead=fields["request_overhead"],
         overhead_exact=fields["overhead_exact"],
+        overhead_margin=float(fields["overhead_margin"]),
         tools=ToolCosts(*(fields[cost] for cost in TOOL_COSTS)),
         tool_style=fields["tool_style"],
         calls=CallCosts(
@@ -523,6 +533,8 @@ def _model(key: str, fields: Fields, *, known: bool) -> Model:
             fields["call_names"],
             fields["raw_arguments"],
         ),
+        signature_fixed=fields["signature_fixed"],
+        signature_chars=fields["signature_chars"],
         images=_images(fields["images"]),
         audio_second_tokens=fields["audio_second_tokens"],
         document_tokens=fields["document_tokens"],

@@ -456,8 +456,13 @@ fn visit_reasoning<T: Text>(
 ) -> u32 {
     for key in ["thinking", "text", "summary", "reasoning"] {
         if let Some(text) = value.get(key).and_then(Value::as_text) {
-            text.with(count);
-            return 0;
+            return text.with(|text| match signed_tokens(value, text, rules) {
+                Some(tokens) => tokens,
+                None => {
+                    count(text);
+                    0
+                }
+            });
         }
     }
     if let Some(data) = value.get("data").and_then(Value::as_text) {
@@ -467,6 +472,22 @@ fn visit_reasoning<T: Text>(
     let fixed = write_without_payloads(value, rules, &mut json);
     count(&json);
     fixed
+}
+
+/// Tokens of reasoning by the length of its signature, which carries all of it where the text is a
+/// summary or left out; `None` if the text must be the longer one.
+fn signed_tokens<T: Text>(
+    block: &Value<T>,
+    text: &str,
+    rules: Option<&ModelRules>,
+) -> Option<u32> {
+    /// No text has fewer bytes a token than this on average.
+    const LEAST_BYTES: u32 = 4;
+    let rules = rules?.reasoning.filter(|rules| rules.signature_chars > 0)?;
+    let length = block.get("signature")?.as_text()?.with(str::len);
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    let tokens = length.saturating_sub(rules.signature_fixed) / rules.signature_chars;
+    (tokens >= text.len() as u32 / LEAST_BYTES).then_some(tokens)
 }
 
 /// An estimate for text that only the provider can read: three bytes in four characters of base64,

@@ -30,5 +30,5 @@ pub use counter::{CountTexts, Counter};
 pub use encoder::Encoder;
 pub use factors::Factors;
 pub use image_size::{image_size, sound_seconds};
-pub use rules::{CallRules, MediaRules, ModelRules};
+pub use rules::{CallRules, MediaRules, ModelRules, ReasoningRules};
 pub use truncate::Keep;

@@ -27,6 +27,9 @@ pub struct ModelRules {
     pub images: ImageRules,
     /// Sounds and documents.
     pub media: MediaRules,
+    /// Signed reasoning; `None` if its text says what it costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<ReasoningRules>,
     /// Tokens of the model for one token of the vocabulary; `None` if they are the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factors: Option<Factors>,
@@ -78,4 +81,14 @@ pub struct MediaRules {
     pub audio_second: u32,
     /// Tokens of a document whose pages are not looked at.
     pub document: u32,
+}
+
+/// What reasoning costs whose signature carries all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReasoningRules {
+    /// Characters of a signature that carry nothing.
+    pub signature_fixed: u32,
+    /// Further characters of a signature for a token of reasoning.
+    pub signature_chars: u32,
 }
