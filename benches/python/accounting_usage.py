@@ -190,8 +190,9 @@ def gemini_cli(path: Path) -> Iterator[tuple[str, list[Call]]]:
             new[-1].setdefault("tool_calls", []).append(
                 {"id": call["id"], "type": "function", "function": function}
             )
-            result = json.dumps(call.get("result"), ensure_ascii=False)
-            new.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+            results = [part["functionResponse"]["response"] for part in call.get("result") or []]
+            texts = [str(response.get("output", response)) for response in results]
+            new.append({"role": "tool", "tool_call_id": call["id"], "content": "\n".join(texts)})
     yield model, calls
 
 
@@ -211,9 +212,7 @@ def measure_sessions(root: Path, rows: dict[str, Row]) -> None:
                 _measure_session(calls, _counter(model), dialect, rows[f"{model} ({name})"])
 
 
-def _measure_session(
-    calls: list[Call], counter: satchel.Counter, dialect: str, row: Row
-) -> None:
+def _measure_session(calls: list[Call], counter: satchel.Counter, dialect: str, row: Row) -> None:
     counted = 0
     before: int | None = None
     learnt = satchel.Calibration()
@@ -348,7 +347,9 @@ def report(rows: dict[str, Row]) -> None:
         if row.plain:
             errors = sorted(map(abs, row.plain))
             p90 = errors[min(len(errors) - 1, int(len(errors) * 0.9))]
-            line = f"{statistics.median(errors):7.1%} {p90:7.1%} {statistics.median(row.plain):+7.1%}"
+            line = (
+                f"{statistics.median(errors):7.1%} {p90:7.1%} {statistics.median(row.plain):+7.1%}"
+            )
             line += f" {row.upper_held / len(errors):6.0%}"
         else:
             line = f"{'':30}"

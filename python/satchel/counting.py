@@ -148,9 +148,7 @@ def _rules(model: Model, *, factors: bool) -> dict[str, Any]:
             "per_request": tools.end + tools.preamble,
         },
         "images": {
-            figure: value
-            for figure, value in model.images._asdict().items()
-            if value is not None
+            figure: value for figure, value in model.images._asdict().items() if value is not None
         },
         "media": {
             "audio_second": model.audio_second_tokens,
@@ -170,7 +168,7 @@ def _rules(model: Model, *, factors: bool) -> dict[str, Any]:
 def _counter_with(model_or_encoding: str, tokenizer: object) -> Counter:
     if isinstance(tokenizer, os.PathLike) or (isinstance(tokenizer, str) and _is_path(tokenizer)):
         text = Counter(TokenizerFile(os.fspath(cast("str | os.PathLike[str]", tokenizer))))
-    elif isinstance(tokenizer, str) or isinstance(tokenizer, TextEncoder):
+    elif isinstance(tokenizer, (str, TextEncoder)):
         text = Counter(tokenizer)
     else:
         message = (

@@ -203,7 +203,8 @@ fn draft<T: Text>(
             let tokens = argument_tokens(part, counter)?;
             let pointer = pointer();
             let text = format!("{{\"paged_out\":\"{pointer}\",\"tokens\":{tokens}}}");
-            let all_tokens = part.tokens.saturating_sub(tokens) + replaced_arguments(&text, counter)?;
+            let all_tokens =
+                part.tokens.saturating_sub(tokens) + replaced_arguments(&text, counter)?;
             if long {
                 let text = text.clone();
                 drafts.push(Draft {

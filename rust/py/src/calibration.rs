@@ -99,10 +99,7 @@ impl PyCalibration {
         format!("Calibration(factor={factor:.4}, offset={offset:.1}, n={n})")
     }
 
-    fn __getnewargs_ex__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<((), Bound<'py, PyDict>)> {
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((), Bound<'py, PyDict>)> {
         let fields = PyDict::new(py);
         fields.set_item("factor", self.0.factor)?;
         fields.set_item("offset", self.0.offset)?;

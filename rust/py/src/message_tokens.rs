@@ -8,9 +8,9 @@ use satchel_core::dialect::{self, Dialect};
 use satchel_core::error::Error;
 use satchel_core::message::Message;
 use satchel_core::node::{Node, Value};
-use satchel_core::tokens::{Counter, Scale};
 use satchel_core::tokens::chat::{ChatRules, count_message_parts, is_exact, message_overhead};
 use satchel_core::tokens::tools::{ToolRules, ToolTokens, tool_tokens};
+use satchel_core::tokens::{Counter, Scale};
 
 use crate::calibration::PyCalibration;
 use crate::counter::PyCounter;

@@ -177,8 +177,7 @@ impl Calibration {
             let sign = if growth < 0.0 { -1.0 } else { 1.0 };
             next.counted_growth = self.counted_growth * KEPT + growth * sign;
             next.reported_growth = self.reported_growth * KEPT + taken * sign;
-            next.factor =
-                (next.reported_growth / next.counted_growth).clamp(FACTORS.0, FACTORS.1);
+            next.factor = (next.reported_growth / next.counted_growth).clamp(FACTORS.0, FACTORS.1);
             let missed = (found - expected).abs() / total;
             let share = (1.0 / f64::from(self.n)).max(0.2);
             next.error = self.error + share * (missed - self.error);

@@ -7,11 +7,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::images::{Detail, IMAGE_TOKENS, ImageRules, payload_of};
+use super::rules::{CallRules, ModelRules};
 use crate::dialect::Dialect;
 use crate::error::Result;
 use crate::message::{Body, Message, Part, PartKind, Place, Role};
-use super::images::{Detail, IMAGE_TOKENS, ImageRules, payload_of};
-use super::rules::{CallRules, ModelRules};
 use crate::node::{Node, Text, Value};
 use crate::tokens::{Counter, image_size, sound_seconds};
 
@@ -163,10 +163,14 @@ fn count_all<'a, T: Text>(
     for part in parts {
         let mut tokens = 0_u32;
         let mut failure = None;
-        let fixed = visit(part, counter.rules(), &mut |text| match counter.count(text) {
-            Ok(count) => tokens = tokens.saturating_add(count),
-            Err(error) => failure = Some(error),
-        });
+        let fixed = visit(
+            part,
+            counter.rules(),
+            &mut |text| match counter.count(text) {
+                Ok(count) => tokens = tokens.saturating_add(count),
+                Err(error) => failure = Some(error),
+            },
+        );
         match failure {
             None => part.tokens = tokens.saturating_add(fixed),
             Some(error) => return Err(error),
@@ -183,7 +187,9 @@ fn count_in_one_batch<'a, T: Text>(
     let mut rows = Vec::new();
     for part in parts {
         let before = texts.len();
-        let fixed = visit(part, counter.rules(), &mut |text| texts.push(text.to_owned()));
+        let fixed = visit(part, counter.rules(), &mut |text| {
+            texts.push(text.to_owned())
+        });
         rows.push((part, fixed, texts.len() - before));
     }
     let views: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -198,11 +204,7 @@ fn count_in_one_batch<'a, T: Text>(
 }
 
 /// Shows every text of a part to `count` and returns the tokens that come on top.
-fn visit<T: Text>(
-    part: &Part<T>,
-    rules: Option<&ModelRules>,
-    count: &mut impl FnMut(&str),
-) -> u32 {
+fn visit<T: Text>(part: &Part<T>, rules: Option<&ModelRules>, count: &mut impl FnMut(&str)) -> u32 {
     match part.kind {
         PartKind::Text => {
             visit_body(&part.body, count);
@@ -286,7 +288,11 @@ impl CallRules {
     fn of_place(place: Place) -> Self {
         let is_block = matches!(place, Place::BlockInput(_));
         Self {
-            per_call: if is_block { TOOL_USE_TOKENS } else { CALL_TOKENS },
+            per_call: if is_block {
+                TOOL_USE_TOKENS
+            } else {
+                CALL_TOKENS
+            },
             per_argument: 0,
             names: if is_block { 1 } else { 2 },
             raw: false,
@@ -295,11 +301,7 @@ impl CallRules {
 }
 
 /// Shows the arguments of a call to `count` and returns what comes on top.
-fn visit_arguments<T: Text>(
-    body: &Body<T>,
-    calls: CallRules,
-    count: &mut impl FnMut(&str),
-) -> u32 {
+fn visit_arguments<T: Text>(body: &Body<T>, calls: CallRules, count: &mut impl FnMut(&str)) -> u32 {
     match body {
         Body::Value(Value::Map(arguments)) if calls.raw => {
             for (name, value) in arguments {
@@ -357,10 +359,7 @@ pub fn replaced_arguments(text: &str, counter: &Counter) -> Result<u32> {
     }
 }
 
-fn sum_texts(
-    counter: &Counter,
-    visit: impl FnOnce(&mut dyn FnMut(&str)) -> u32,
-) -> Result<u32> {
+fn sum_texts(counter: &Counter, visit: impl FnOnce(&mut dyn FnMut(&str)) -> u32) -> Result<u32> {
     let mut texts: Vec<String> = Vec::new();
     let fixed = visit(&mut |text| texts.push(text.to_owned()));
     let views: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -476,11 +475,7 @@ fn visit_reasoning<T: Text>(
 
 /// Tokens of reasoning by the length of its signature, which carries all of it where the text is a
 /// summary or left out; `None` if the text must be the longer one.
-fn signed_tokens<T: Text>(
-    block: &Value<T>,
-    text: &str,
-    rules: Option<&ModelRules>,
-) -> Option<u32> {
+fn signed_tokens<T: Text>(block: &Value<T>, text: &str, rules: Option<&ModelRules>) -> Option<u32> {
     /// No text has fewer bytes a token than this on average.
     const LEAST_BYTES: u32 = 4;
     let rules = rules?.reasoning.filter(|rules| rules.signature_chars > 0)?;
@@ -527,9 +522,9 @@ fn write_without_payloads<T: Text>(
                 }
                 key.write_json(out);
                 out.push(':');
-                let payload = value
-                    .as_text()
-                    .and_then(|text| key.with(|key| text.with(|text| payload_tokens(key, text, rules))));
+                let payload = value.as_text().and_then(|text| {
+                    key.with(|key| text.with(|text| payload_tokens(key, text, rules)))
+                });
                 let more = match payload {
                     Some(tokens) => {
                         out.push_str("\"\"");

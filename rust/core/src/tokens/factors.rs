@@ -68,7 +68,11 @@ impl Factors {
         let rest = (text.len() as f64 - 3.0 * cjk).max(0.0);
         let symbols = f64::from(symbols);
         let code = share(symbols / rest.max(1.0), PROSE_SYMBOLS, CODE_SYMBOLS);
-        let json = share(f64::from(quotes) / symbols.max(1.0), CODE_QUOTES, JSON_QUOTES);
+        let json = share(
+            f64::from(quotes) / symbols.max(1.0),
+            CODE_QUOTES,
+            JSON_QUOTES,
+        );
         let dense = self.code + json * (self.json - self.code);
         let plain = self.prose + code * (dense - self.prose);
         let wide = cjk * CJK_BYTES / (cjk * CJK_BYTES + rest).max(1.0);

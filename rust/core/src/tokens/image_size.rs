@@ -50,7 +50,9 @@ fn base64_of(payload: &str) -> Option<&str> {
     match payload.get(..5) {
         Some(scheme) if scheme.eq_ignore_ascii_case("data:") => {
             let (head, data) = payload.split_once(',')?;
-            head.to_ascii_lowercase().ends_with(";base64").then_some(data)
+            head.to_ascii_lowercase()
+                .ends_with(";base64")
+                .then_some(data)
         }
         _ if payload.contains("://") => None,
         _ => Some(payload),

@@ -120,7 +120,10 @@ pub enum Detail {
 
 impl Detail {
     fn of(name: &str) -> Self {
-        match name.to_ascii_lowercase().trim_start_matches("media_resolution_") {
+        match name
+            .to_ascii_lowercase()
+            .trim_start_matches("media_resolution_")
+        {
             "low" => Self::Low,
             "medium" => Self::Medium,
             "high" => Self::High,
@@ -204,9 +207,7 @@ impl ImageRules {
     /// Tokens of an image block of any dialect.
     pub fn block_tokens<T: Text>(&self, block: &Value<T>) -> u32 {
         let image = Found::in_block(block);
-        let size = image
-            .payload
-            .and_then(|payload| payload.with(image_size));
+        let size = image.payload.and_then(|payload| payload.with(image_size));
         self.tokens(size, image.detail)
     }
 
@@ -373,7 +374,11 @@ fn patches((width, height): (u32, u32), budget: Option<u32>, max_side: Option<u3
     let fit = (SIDE * SIDE * budget / (width * height)).sqrt();
     let whole = |side: f64| {
         let squares = side * fit / SIDE;
-        if squares < 1.0 { 1.0 } else { squares.floor() / squares }
+        if squares < 1.0 {
+            1.0
+        } else {
+            squares.floor() / squares
+        }
     };
     let fit = fit * whole(width).min(whole(height));
     (squares(width * fit) * squares(height * fit)).min(budget)

@@ -240,9 +240,7 @@ impl<'a, T: Text> Schema<'a, '_, T> {
             self.bill.fixed += i64::from(self.rules.per_property);
             let kind = string(property, "type").unwrap_or_default();
             let subject = name.with(|name| format!("{name}:{kind}"));
-            self.bill
-                .texts
-                .push(line(subject, &description(property)));
+            self.bill.texts.push(line(subject, &description(property)));
             self.bill.exact &= !kind.is_empty();
             self.add_rest(property);
         }
