@@ -10,15 +10,18 @@
 )]
 
 mod budget;
+mod calibration;
 mod chat;
 mod choose;
 mod counter;
 mod dialect;
 mod encoder;
 mod histories;
+mod images;
 mod lint;
 mod page;
 mod prune;
+mod rules;
 mod score;
 mod window;
 mod working_set;
