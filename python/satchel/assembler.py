@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core, models
-from satchel.counting import Counter
+from satchel.counting import Counter, resolved
 from satchel.counting import counter as counter_of
 from satchel.errors import InputError
 from satchel.policy import Policy
 from satchel.window import Page, Report, StepReport, Window, WindowDiff
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -175,7 +176,7 @@ class Assembler:
         self._settings: Final[dict[str, Any]] = {
             "model": self._model,
             "dialect": self._dialect,
-            "counter": self._counter.encoding,
+            "counter": self._counter.name,
             "budget": self._budget,
             "policy": self._policy.model_dump(exclude_none=True),
         }
@@ -210,7 +211,7 @@ class Assembler:
     def __repr__(self) -> str:
         return (
             f"Assembler({self._model!r}, budget={self._budget}, policy={self._policy.name!r}, "
-            f"counter={self._counter.encoding!r}, dialect={self._dialect!r})"
+            f"counter={self._counter.name!r}, dialect={self._dialect!r})"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -309,12 +310,16 @@ class WorkingSet:
         own = assembler.settings_event(
             system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
         )
+        if not isinstance(cast("object", events), Iterable):
+            message = f"events must be an iterable of events, not {type(events).__name__}"
+            raise InputError(message, code="invalid_value")
         self._events = tuple(_plain_event(event, at) for at, event in enumerate(events)) or (own,)
         self._core = _core.WorkingSet(
             assembler.counter,
             json.dumps(self._events[0]),
             messages,
             json.dumps(self._events[1:]),
+            self._named_counters(self._events),
         )
         self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
         self._settle()
@@ -356,8 +361,7 @@ class WorkingSet:
             InputError: as in `Assembler.assemble`.
         """
         is_one = isinstance(messages, dict) or hasattr(messages, "role")
-        several = [messages] if is_one else messages
-        self._core.append(cast("Iterable[object]", several))
+        self._core.append(cast("Iterable[object]", [messages] if is_one else messages))
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Folds an event at the end of the log, such as ``{"kind": "pin", "index": 3}``.
@@ -369,7 +373,8 @@ class WorkingSet:
             PageNotFoundError: a ``page_in`` whose pointer has no page.
         """
         event = _plain_event({"at": len(self), **event}, len(self._events))
-        self._core.apply(json.dumps(event))
+        named = self._named_counters((event,))
+        self._core.apply(json.dumps(event), named[0] if named else None)
         self._events = (*self._events, event)
 
     def pin(self, index: int) -> None:
@@ -452,7 +457,14 @@ class WorkingSet:
 
         Raises:
             PageNotFoundError: ``page_not_found``.
+            InputError: ``invalid_value`` for the wrong type or a line number below 1.
         """
+        if not isinstance(cast("object", pointer), str):
+            message = f"pointer must be a str, not {type(pointer).__name__}"
+            raise InputError(message, code="invalid_value")
+        if lines is not None and min(lines) < 1:
+            message = f"lines is {lines!r}, line numbers start at 1"
+            raise InputError(message, code="invalid_value", value=min(lines), limit=1)
         return self._core.page_in(pointer, pattern=pattern, lines=lines)
 
     def explain(self, index: int | None = None) -> list[StepReport]:
@@ -462,6 +474,16 @@ class WorkingSet:
             InputError: ``invalid_event`` if there is no such message.
         """
         return [StepReport(*row) for row in self._core.explain(index)]
+
+    def _named_counters(self, events: Iterable[Mapping[str, Any]]) -> list[Counter]:
+        """The counters that settings in ``events`` name, beside the assembler's own."""
+        names = {
+            name
+            for event in events
+            if event.get("kind") == "settings" and isinstance(name := event.get("counter"), str)
+        }
+        names.discard(self._assembler.counter.name)
+        return [found for name in sorted(names) if (found := resolved(name)) is not None]
 
     def _fixed_tokens(self, system: object, tools: Sequence[Any] | None) -> tuple[int, int]:
         if system is None and tools is None:

@@ -10,14 +10,19 @@
 )]
 
 mod budget;
+mod calibration;
 mod chat;
 mod choose;
+mod counter;
 mod dialect;
+mod encoder;
 mod histories;
+mod images;
 mod lint;
 mod page;
 mod prune;
 mod readers;
+mod rules;
 mod score;
 mod window;
 mod working_set;
