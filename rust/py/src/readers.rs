@@ -37,7 +37,10 @@ impl PyTranscriptReader {
     #[new]
     #[pyo3(signature = (file_format=None))]
     fn new(file_format: Option<&str>) -> PyResult<Self> {
-        let format = file_format.map(Format::from_name).transpose().map_err(PyError)?;
+        let format = file_format
+            .map(Format::from_name)
+            .transpose()
+            .map_err(PyError)?;
         Ok(Self {
             reader: Some(Reader::new(format)),
             keys: BTreeMap::new(),
@@ -122,16 +125,13 @@ impl PyTranscriptReader {
     fn usage<'py>(&mut self, py: Python<'py>, usage: Usage) -> PyResult<Bound<'py, PyTuple>> {
         let record = self.value(py, usage.record)?;
         let model = usage.model.as_deref();
-        (
-            usage.index,
+        let figures = (
             usage.input,
             usage.cache_read,
             usage.cache_write,
             usage.output,
-            model,
-            record,
-        )
-            .into_pyobject(py)
+        );
+        (usage.index, figures, model, record).into_pyobject(py)
     }
 
     fn list<'py>(&mut self, py: Python<'py>, items: Vec<Json>) -> PyResult<Bound<'py, PyList>> {
