@@ -392,25 +392,29 @@ def test_swe_agent_fields_are_left_out() -> None:
 
 
 def test_own_messages_are_passed_on_untouched(tmp_path: Path) -> None:
-    odd = {"role": "assistant", "content": "Yes", "annotations": [], "mood": {"calm": 1.50}}
+    odd: dict[str, Any] = {
+        "role": "assistant",
+        "content": "Yes",
+        "annotations": [],
+        "mood": {"calm": 1.50},
+    }
     [transcript] = read(written(tmp_path / "a.json", {"messages": [odd]}))
     assert transcript.messages == [odd]
     assert list(transcript.messages[0]) == list(odd)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"traj": [{"role": "user", "content": "Hi"}], "reward": 1.0},
-        {"conversation": [{"role": "user", "content": "Hi"}]},
-        {"input_messages": [{"role": "user", "content": "Hi"}], "ground_truth": None},
-        {"turns": [{"query": []}, {"query": [{"role": "user", "content": "Hi"}]}]},
-        {"body": {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}]}},
-        {"values": {"messages": [{"type": "human", "content": "Hi"}]}},
-        {"model": "gpt-5", "input": "Hi"},
-    ],
-    ids=lambda row: next(iter(row)),
-)
+ROWS: list[dict[str, Any]] = [
+    {"traj": [{"role": "user", "content": "Hi"}], "reward": 1.0},
+    {"conversation": [{"role": "user", "content": "Hi"}]},
+    {"input_messages": [{"role": "user", "content": "Hi"}], "ground_truth": None},
+    {"turns": [{"query": []}, {"query": [{"role": "user", "content": "Hi"}]}]},
+    {"body": {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}]}},
+    {"values": {"messages": [{"type": "human", "content": "Hi"}]}},
+    {"model": "gpt-5", "input": "Hi"},
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: next(iter(row)))
 def test_rows_of_other_kinds(row: dict[str, Any], tmp_path: Path) -> None:
     [transcript] = read(written(tmp_path / "a.json", row))
     assert transcript.messages == [{"role": "user", "content": "Hi"}]
