@@ -9,6 +9,27 @@ from numpy.typing import NDArray
 from satchel.counting import TextEncoder
 from satchel.errors import SatchelError
 
+__all__ = [
+    "Counter",
+    "MessageTokens",
+    "WorkingSet",
+    "__version__",
+    "allocate_budget",
+    "column_names",
+    "debug_build",
+    "describe_json",
+    "describe_message",
+    "describe_text",
+    "detect_dialect",
+    "error_codes",
+    "lint_rows",
+    "lint_rules",
+    "prune_tool_outputs",
+    "score_messages",
+    "sliding_window",
+    "token_window",
+]
+
 __version__: str
 debug_build: bool
 
@@ -31,10 +52,11 @@ class Counter:
     Raises:
         InputError: ``unknown_encoding``; ``invalid_value`` for the wrong type or a negative margin.
 
-    A lone surrogate counts as U+FFFD and a surrogate pair as its character, as in tiktoken. Every
-    method raises ``InputError``: ``invalid_value`` for an argument of the wrong type or a text of
-    4 GiB or more; ``counter_failed`` if the caller's own counter raised (its exception is the
-    cause) or returned anything but an int from 0.
+    A lone surrogate counts as U+FFFD and a surrogate pair as its character, as in tiktoken; what
+    `truncate` returns has these in their place. Every method raises ``InputError``:
+    ``invalid_value`` for an argument of the wrong type or a text of 4 GiB or more;
+    ``counter_failed`` if the caller's own counter raised (its exception is the cause) or returned
+    anything but an int from 0.
     """
 
     def __new__(

@@ -43,6 +43,14 @@ AnyCounter: TypeAlias = "str | TextEncoder | CountsText | Callable[[str], int]"
 def counter(model_or_encoding: str, *, tokenizer: str | TextEncoder | None = None) -> Counter:
     """The counter of a model or of an encoding.
 
+    Exact: ``o200k_base``, ``o200k_harmony`` and ``cl100k_base``, whose vocabularies are built in.
+    Estimates: ``scripts`` weighs words, numbers, symbols and the letters of each script (margin
+    0.3); ``chars3`` and ``chars4`` are ``max(1, len(text) // 3)`` and ``// 4``, 0 for empty text
+    (margins 0.6 and 1.15). Of 1,300 texts of 800 characters (programs, documentation, JSON, agent
+    messages, interface texts in 106 languages) 95 of 100 have at most ``1 + margin`` times the
+    estimate in ``o200k_base``. Korean, Japanese and Chinese are the ones that ``chars3`` and
+    ``chars4`` count too low: by up to 2 and 3 times.
+
     Args:
         model_or_encoding: an encoding or estimator (``"o200k_base"``, ``"o200k_harmony"``,
             ``"cl100k_base"``, ``"scripts"``, ``"chars3"``, ``"chars4"``), or the name of a model.

@@ -22,7 +22,8 @@ fn text() -> impl Strategy<Value = String> {
         3 => "[a-z]{1,9}( [a-z]{1,9}){0,12}",
         1 => "[가-힣]{1,6}( [가-힣]{1,6}){0,8}",
         1 => (1usize..60).prop_map(|lines| {
-            (0..lines).map(|line| format!("line {line}: value_{} = {}\n", line * 7, line * 31)).collect()
+            let line = |line| format!("line {line}: value_{} = {}\n", line * 7, line * 31);
+            (0..lines).map(line).collect::<Vec<_>>().concat()
         }),
         1 => (1usize..900).prop_map(|count| "x".repeat(count)),
     ]

@@ -12,10 +12,12 @@
 mod budget;
 mod chat;
 mod choose;
+mod counter;
 mod dialect;
 mod dialect_bedrock;
 mod dialect_gemini;
 mod dialect_responses;
+mod encoder;
 mod histories;
 mod lint;
 mod page;

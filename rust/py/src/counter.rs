@@ -89,7 +89,10 @@ impl PyCounter {
         self.work(text, |counter, text| counter.fits(text, max))
     }
 
-    #[pyo3(signature = (text, max_tokens, *, keep=None))]
+    #[pyo3(
+        signature = (text, max_tokens, *, keep=None),
+        text_signature = "($self, text, max_tokens, *, keep='head')"
+    )]
     fn truncate(
         &self,
         text: &Bound<'_, PyAny>,

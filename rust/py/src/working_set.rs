@@ -18,7 +18,7 @@ use satchel_core::tokens::chat::ChatRules;
 use satchel_core::working_set::{Page, StepReport, WorkingSet, parse_pointer};
 
 use crate::counter::PyCounter;
-use crate::error::PyError;
+use crate::error::{PyError, invalid_value};
 use crate::gil::run;
 use crate::node::PyNode;
 use crate::pytext::PyText;
@@ -347,7 +347,13 @@ fn read_messages(
     let capacity = messages.len().unwrap_or(0);
     let mut read = Vec::with_capacity(capacity);
     let mut objects = Vec::with_capacity(capacity);
-    for message in messages.try_iter()? {
+    let Ok(iterator) = messages.try_iter() else {
+        let kind = messages.get_type().name()?;
+        return Err(invalid_value(&format!(
+            "messages must be an iterable of messages, not {kind}"
+        )));
+    };
+    for message in iterator {
         let message = message?;
         let node = PyNode::new(message.clone());
         let index = first + objects.len();

@@ -9,6 +9,7 @@ pub mod lint;
 
 mod anthropic;
 mod bedrock;
+mod form;
 mod gemini;
 mod openai;
 mod responses;

@@ -25,7 +25,7 @@ pub trait CountTexts: Any + Debug + Send + Sync {
 /// ```
 /// # use satchel_core::tokens::{Counter, Keep};
 /// let counter = Counter::named("o200k_base")?;
-/// assert_eq!(counter.count("What's the weather like in San Francisco?")?, 9);
+/// assert_eq!(counter.count("What's the weather like in San Francisco?")?, 8);
 /// assert!(counter.fits("short", 5)?);
 /// assert_eq!(counter.truncate("one two three four", 2, Keep::Head)?, "one two");
 /// # Ok::<(), satchel_core::Error>(())
@@ -44,6 +44,8 @@ enum Engine {
     Encoder(Arc<dyn Encoder>),
     /// `max(1, chars // n)`, 0 for empty text.
     Chars(u32),
+    /// By the scripts in the text.
+    Scripts,
     /// The caller's own.
     Foreign(Arc<dyn CountTexts>),
 }
@@ -51,7 +53,8 @@ enum Engine {
 impl Counter {
     /// The counter of an encoding or estimator.
     ///
-    /// Encodings: `o200k_base`, `o200k_harmony`, `cl100k_base`. Estimators: `chars3`, `chars4`.
+    /// Encodings: `o200k_base`, `o200k_harmony`, `cl100k_base`. Estimators: `scripts`,
+    /// `chars3`, `chars4`.
     ///
     /// # Errors
     /// `unknown_encoding`.
@@ -61,6 +64,7 @@ impl Counter {
             "o200k_base" | "o200k_harmony" => (Engine::Encoder(Arc::new(O200K_BASE)), 0.0),
             "cl100k_base" => (Engine::Encoder(Arc::new(CL100K_BASE)), 0.0),
             "chars3" => (Engine::Chars(3), estimate::CHARS3_MARGIN),
+            "scripts" => (Engine::Scripts, estimate::SCRIPTS_MARGIN),
             "chars4" => (Engine::Chars(4), estimate::CHARS4_MARGIN),
             _ => {
                 return Err(Error::new(
@@ -122,7 +126,7 @@ impl Counter {
     pub fn encoder(&self) -> Option<&dyn Encoder> {
         match &self.engine {
             Engine::Encoder(encoder) => Some(encoder.as_ref()),
-            Engine::Chars(_) | Engine::Foreign(_) => None,
+            Engine::Chars(_) | Engine::Scripts | Engine::Foreign(_) => None,
         }
     }
 
@@ -130,7 +134,7 @@ impl Counter {
     pub fn foreign_source(&self) -> Option<&dyn CountTexts> {
         match &self.engine {
             Engine::Foreign(count) => Some(count.as_ref()),
-            Engine::Encoder(_) | Engine::Chars(_) => None,
+            Engine::Encoder(_) | Engine::Chars(_) | Engine::Scripts => None,
         }
     }
 
@@ -143,6 +147,7 @@ impl Counter {
         match &self.engine {
             Engine::Encoder(encoder) => Ok(encoder.count(text)),
             Engine::Chars(per_token) => Ok(estimate::by_chars(text, *per_token)),
+            Engine::Scripts => Ok(estimate::by_scripts(text)),
             Engine::Foreign(count) => match count.count_texts(&[text])?[..] {
                 [tokens] => Ok(tokens),
                 ref other => Err(wrong_number(other.len(), 1)),
@@ -164,7 +169,7 @@ impl Counter {
                     Err(wrong_number(counts.len(), texts.len()))
                 }
             }
-            Engine::Encoder(_) | Engine::Chars(_) => {
+            Engine::Encoder(_) | Engine::Chars(_) | Engine::Scripts => {
                 texts.iter().map(|text| self.count(text)).collect()
             }
         }
@@ -181,7 +186,7 @@ impl Counter {
         }
         match &self.engine {
             Engine::Encoder(encoder) => Ok(parallel::count_many(encoder.as_ref(), texts)),
-            Engine::Chars(_) | Engine::Foreign(_) => self.count_many(texts),
+            Engine::Chars(_) | Engine::Scripts | Engine::Foreign(_) => self.count_many(texts),
         }
     }
 
@@ -197,7 +202,7 @@ impl Counter {
                 check_length(text)?;
                 Ok(encoder.count_up_to(text, max).is_some())
             }
-            Engine::Chars(_) | Engine::Foreign(_) => Ok(self.count(text)? <= max),
+            Engine::Chars(_) | Engine::Scripts | Engine::Foreign(_) => Ok(self.count(text)? <= max),
         }
     }
 
@@ -215,7 +220,7 @@ impl Counter {
         }
         match &self.engine {
             Engine::Encoder(encoder) => truncate(&ById(encoder.as_ref()), text, max, keep),
-            Engine::Chars(_) | Engine::Foreign(_) => {
+            Engine::Chars(_) | Engine::Scripts | Engine::Foreign(_) => {
                 truncate(&ByCount(|part: &str| self.count(part)), text, max, keep)
             }
         }
