@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 
 use super::Dialect;
-use crate::message::{Field, PartKind, Place, Role};
+use crate::message::{Field, Place, Role};
 
 /// What stands as the result of a call that nobody answered.
 pub const PLACEHOLDER: &str = "[no result: the call was interrupted]";
@@ -239,7 +239,6 @@ fn item_placeholder(call: &OpenCall) -> Json {
 /// The new content of a replaced part, as its place takes it; `None` for a plain string.
 pub(crate) fn replacement(
     place: Place,
-    kind: PartKind,
     is_error: bool,
     text: &str,
     form: TextForm,
@@ -254,7 +253,6 @@ pub(crate) fn replacement(
         Place::ShellOutput => Some(json!([{
             "stdout": text, "stderr": "", "outcome": {"type": "exit", "exit_code": 0},
         }])),
-        _ if kind == PartKind::Call => None,
         _ => None,
     }
 }

@@ -5,11 +5,11 @@
 //! and kept by rendering, which edits the caller's own object. Reading costs in proportion to the
 //! message and copies no text that the representation can share.
 
+pub mod form;
 pub mod lint;
 
 mod anthropic;
 mod bedrock;
-mod form;
 mod gemini;
 mod openai;
 mod responses;
@@ -55,11 +55,6 @@ impl Dialect {
             Self::Gemini => "gemini",
             Self::Bedrock => "bedrock",
         }
-    }
-
-    /// Whether the provider merges neighbouring messages of one role into one turn.
-    pub fn merges_roles(self) -> bool {
-        self == Self::Anthropic
     }
 
     /// The dialect of this name.
