@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from satchel.linting import Violation, lint
     from satchel.policy import Policy
+    from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
     from satchel.windows import (
         TokenBudget,
         allocate_budget,
@@ -45,9 +46,12 @@ __all__ = [
     "MessageTokens",
     "PageNotFoundError",
     "Policy",
+    "ReportedUsage",
     "SatchelError",
     "StoreError",
     "TokenBudget",
+    "Transcript",
+    "TranscriptWarning",
     "UsageError",
     "Violation",
     "Window",
@@ -58,6 +62,7 @@ __all__ = [
     "lint",
     "models",
     "prune_tool_outputs",
+    "read_transcripts",
     "score_messages",
     "sliding_window",
     "token_window",
@@ -78,6 +83,7 @@ _HOMES = {
     ),
     "linting": ("Violation", "lint"),
     "policy": ("Policy",),
+    "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
     "windows": (
         "TokenBudget",
         "allocate_budget",

@@ -18,6 +18,7 @@ pub mod placeholder;
 pub mod plan;
 pub mod policy;
 pub mod prune;
+pub mod readers;
 pub mod render;
 pub mod salience;
 pub mod shrink;
