@@ -31,7 +31,7 @@ pub fn placeholder_tokens<T: Text>(
         .collect();
     let is_inside = dialect.results_are_blocks();
     let messages = if is_inside {
-        vec![dialect.message_of(results)]
+        vec![dialect.message_of(&results)]
     } else {
         results
     };

@@ -316,7 +316,7 @@ impl<T: Text> Renderer<'_, T> {
                     inserts.map(|(offset, block)| Change::InsertBlock(place, at + offset, block)),
                 );
             }
-            None => after.push((side, Entry::New(self.dialect.message_of(results)))),
+            None => after.push((side, Entry::New(self.dialect.message_of(&results)))),
         }
     }
 }

@@ -151,7 +151,7 @@ impl Dialect {
     }
 
     /// A user message of these blocks.
-    pub(crate) fn message_of(self, blocks: Vec<Json>) -> Json {
+    pub(crate) fn message_of(self, blocks: &[Json]) -> Json {
         if self == Self::Gemini {
             json!({"role": "user", "parts": blocks})
         } else {
