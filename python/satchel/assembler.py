@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core, models
-from satchel.counting import Counter
+from satchel.counting import Counter, resolved
 from satchel.counting import counter as counter_of
 from satchel.errors import InputError
 from satchel.policy import Policy
@@ -176,7 +176,7 @@ class Assembler:
         self._settings: Final[dict[str, Any]] = {
             "model": self._model,
             "dialect": self._dialect,
-            "counter": self._counter.encoding,
+            "counter": self._counter.name,
             "budget": self._budget,
             "policy": self._policy.model_dump(exclude_none=True),
         }
@@ -211,7 +211,7 @@ class Assembler:
     def __repr__(self) -> str:
         return (
             f"Assembler({self._model!r}, budget={self._budget}, policy={self._policy.name!r}, "
-            f"counter={self._counter.encoding!r}, dialect={self._dialect!r})"
+            f"counter={self._counter.name!r}, dialect={self._dialect!r})"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -319,6 +319,7 @@ class WorkingSet:
             json.dumps(self._events[0]),
             messages,
             json.dumps(self._events[1:]),
+            self._named_counters(self._events),
         )
         self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
         self._settle()
@@ -372,7 +373,8 @@ class WorkingSet:
             PageNotFoundError: a ``page_in`` whose pointer has no page.
         """
         event = _plain_event({"at": len(self), **event}, len(self._events))
-        self._core.apply(json.dumps(event))
+        named = self._named_counters((event,))
+        self._core.apply(json.dumps(event), named[0] if named else None)
         self._events = (*self._events, event)
 
     def pin(self, index: int) -> None:
@@ -472,6 +474,16 @@ class WorkingSet:
             InputError: ``invalid_event`` if there is no such message.
         """
         return [StepReport(*row) for row in self._core.explain(index)]
+
+    def _named_counters(self, events: Iterable[Mapping[str, Any]]) -> list[Counter]:
+        """The counters that settings in ``events`` name, beside the assembler's own."""
+        names = {
+            name
+            for event in events
+            if event.get("kind") == "settings" and isinstance(name := event.get("counter"), str)
+        }
+        names.discard(self._assembler.counter.name)
+        return [found for name in sorted(names) if (found := resolved(name)) is not None]
 
     def _fixed_tokens(self, system: object, tools: Sequence[Any] | None) -> tuple[int, int]:
         if system is None and tools is None:

@@ -14,9 +14,8 @@ import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
 
-from satchel import _core
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMATS",
     "STDIN",
+    "Format",
     "ReportedUsage",
     "Transcript",
     "TranscriptWarning",
@@ -33,7 +33,27 @@ __all__ = [
     "transcript_files",
 ]
 
-FORMATS: Final[tuple[str, ...]] = tuple(_core.transcript_formats())
+Format = Literal[
+    "openai",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "bedrock",
+    "langchain",
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "pi",
+    "kimi",
+    "openhands",
+    "swe-agent",
+    "mini-swe-agent",
+    "inspect",
+    "aider",
+    "intercode",
+    "sharegpt",
+]
+FORMATS: Final[tuple[str, ...]] = get_args(Format)
 """Names of the formats; ``"auto"`` detects which one a file is in."""
 
 STDIN: Final = "-"
@@ -116,7 +136,7 @@ class Transcript:
 def read_transcripts(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    format: str = "auto",  # noqa: A002 - the word that users know from every reader of files
+    format: Format | Literal["auto"] = "auto",  # noqa: A002 - the word that users know from every reader of files
     on_error: Literal["raise", "skip"] = "raise",
     on_read: Callable[[int], None] | None = None,
 ) -> Iterator[Transcript]:
@@ -193,6 +213,8 @@ def _read_file(
     report: Callable[[InputError], None] | None,
     on_read: Callable[[int], None] | None,
 ) -> Iterator[Transcript]:
+    from satchel import _core  # noqa: PLC0415 - the native half is slow to load
+
     reader = _core.TranscriptReader(None if format_name == "auto" else format_name)
     index = 0
     pieces = _pieces(source, on_read)

@@ -10,6 +10,7 @@
 )]
 
 mod budget;
+mod calibration;
 mod chat;
 mod choose;
 mod counter;
@@ -19,9 +20,11 @@ mod dialect_gemini;
 mod dialect_responses;
 mod encoder;
 mod histories;
+mod images;
 mod lint;
 mod page;
 mod prune;
+mod rules;
 mod score;
 mod window;
 mod working_set;

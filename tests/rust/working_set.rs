@@ -36,6 +36,7 @@ fn settings(dialect: Dialect, budget: u64, policy: Policy) -> Settings {
         system_tokens: SYSTEM_TOKENS,
         tools_tokens: TOOLS_TOKENS,
         request_tokens: rules.request_tokens(),
+        calibration: None,
         message_tokens: rules.inserted_message_tokens(),
         key: PageKey::new(""),
     }

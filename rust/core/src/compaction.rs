@@ -35,7 +35,10 @@ impl Shortfall {
         let smallest = settings.upper(self.smallest);
         Error::over_budget(
             self.index,
-            settings.upper(self.tokens),
+            match self.index {
+                Some(_) => settings.upper_part(self.tokens),
+                None => settings.upper(self.tokens),
+            },
             settings.budget,
             &format!("the smallest valid window needs {smallest} tokens"),
         )

@@ -38,7 +38,8 @@ pub enum Page {
 pub struct WorkingSet<T> {
     transcript: Transcript<T>,
     settings: Settings,
-    own_counter: Counter,
+    /// Counters that a settings event may name; the first is the log's own.
+    counters: Vec<Counter>,
     rules: ChatRules,
     plan: Plan,
     pending: Option<Pending>,
@@ -121,8 +122,8 @@ impl<T: Text> WorkingSet<T> {
         check_budget(settings.budget)?;
         Ok(Self {
             transcript: Transcript::new(settings.dialect.glue()),
-            own_counter: settings.counter.clone(),
-            rules: ChatRules::of(settings.dialect),
+            counters: vec![settings.counter.clone()],
+            rules: ChatRules::for_counter(settings.dialect, &settings.counter),
             settings,
             plan: Plan::default(),
             pending: None,
@@ -131,6 +132,11 @@ impl<T: Text> WorkingSet<T> {
             pending_plans: 0,
             joins: Joins::default(),
         })
+    }
+
+    /// Lets settings events name a counter that is not that of an encoding, such as a model's.
+    pub fn offer_counter(&mut self, counter: Counter) {
+        self.counters.push(counter);
     }
 
     /// The transcript.
@@ -294,6 +300,10 @@ impl<T: Text> WorkingSet<T> {
                 self.plan.pins.remove(&step);
             }
             EventKind::PageIn { pointer, range } => self.place_page(pointer, *range)?,
+            EventKind::Calibration(scale) => {
+                scale.check()?;
+                self.settings.calibration = Some(*scale);
+            }
         }
         self.pending = None;
         Ok(())
@@ -360,18 +370,25 @@ impl<T: Text> WorkingSet<T> {
         }
     }
 
-    /// Counts what is not gone again by another counter; what is gone keeps its counts.
+    /// Counts what is not gone again by another counter; what is gone keeps its counts. What was
+    /// learnt about the old one's counts is forgotten.
     fn change_counter(&mut self, name: &str) -> Result<()> {
-        self.settings.counter = if name == self.own_counter.name() {
-            self.own_counter.clone()
-        } else {
-            Counter::named(name)?
+        let offered = self.counters.iter().find(|known| known.name() == name);
+        let counter = match offered {
+            Some(counter) => counter.clone(),
+            None => Counter::named(name)?,
         };
-        let counter = self.settings.counter.clone();
+        self.settings.counter = counter.clone();
+        self.settings.calibration = None;
+        let framing = self.rules.inserted_message_tokens();
+        self.rules = ChatRules::for_counter(self.settings.dialect, &counter);
+        self.settings.request_tokens = self.rules.request_tokens();
+        self.settings.message_tokens = self.rules.inserted_message_tokens();
+        let change = i64::from(self.settings.message_tokens) - i64::from(framing);
         for shown in &mut self.plan.shown {
             let bounds = self.transcript.steps()[shown.step as usize];
             for message in bounds.first as usize..bounds.end as usize {
-                self.transcript.recount(message, &counter)?;
+                self.transcript.recount(message, &counter, change)?;
             }
             shown.lower = None;
             shown.tokens = self.transcript.steps()[shown.step as usize].tokens;

@@ -45,10 +45,15 @@ impl PyTranscriptReader {
     }
 
     /// Takes the next bytes; gives what they complete.
-    fn feed<'py>(&mut self, py: Python<'py>, bytes: PyBackedBytes) -> PyResult<Bound<'py, PyList>> {
+    fn feed<'py>(
+        &mut self,
+        py: Python<'py>,
+        bytes: Bound<'py, PyBytes>,
+    ) -> PyResult<Bound<'py, PyList>> {
         let Some(reader) = &mut self.reader else {
             return Ok(PyList::empty(py));
         };
+        let bytes = PyBackedBytes::from(bytes);
         let items = run(py, || Ok(reader.feed(&bytes)))?;
         self.converted(py, items)
     }
@@ -142,7 +147,7 @@ impl PyTranscriptReader {
             Json::Null => py.None().into_bound(py),
             Json::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
             Json::Int(number) => number.into_pyobject(py)?.into_any(),
-            Json::Number(number) => parsed_number(py, &number)?,
+            Json::Number(number) => parsed_number(py, &number),
             Json::Text(text) => string(py, &text)?.into_any(),
             Json::List(items) => self.list(py, items)?.into_any(),
             Json::Map(entries) => {
@@ -180,16 +185,16 @@ fn string<'py>(py: Python<'py>, text: &JsonText) -> PyResult<Bound<'py, PyString
 }
 
 /// A number that is no small integer, as `json.loads` reads it.
-fn parsed_number<'py>(py: Python<'py>, number: &str) -> PyResult<Bound<'py, PyAny>> {
+fn parsed_number<'py>(py: Python<'py>, number: &str) -> Bound<'py, PyAny> {
     if number
         .bytes()
         .all(|byte| byte == b'-' || byte.is_ascii_digit())
     {
         // Python refuses to read some thousands of digits: such a number is as good as infinite.
         if let Ok(integer) = py.get_type::<PyInt>().call1((number,)) {
-            return Ok(integer);
+            return integer;
         }
     }
     let number = number.parse().unwrap_or(f64::NAN);
-    Ok(PyFloat::new(py, number).into_any())
+    PyFloat::new(py, number).into_any()
 }

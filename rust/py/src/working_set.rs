@@ -75,20 +75,24 @@ type Explained = (
 #[pymethods]
 impl PyWorkingSet {
     /// A working set from the settings event's JSON (without `kind` and `at`), messages, and the
-    /// JSON list of further events.
+    /// JSON list of further events. `counters` are those that later settings may name.
     #[new]
-    #[pyo3(signature = (counter, settings, messages, events))]
+    #[pyo3(signature = (counter, settings, messages, events, counters=Vec::new()))]
     fn new(
         py: Python<'_>,
         counter: &PyCounter,
         settings: &str,
         messages: &Bound<'_, PyAny>,
         events: &str,
+        counters: Vec<PyRef<'_, PyCounter>>,
     ) -> PyResult<Self> {
         let settings = read_settings(counter, settings).map_err(PyError)?;
         let events = read_events(events).map_err(PyError)?;
         let dialect = settings.dialect;
-        let set = WorkingSet::new(settings).map_err(PyError)?;
+        let mut set = WorkingSet::new(settings).map_err(PyError)?;
+        for counter in counters {
+            set.offer_counter(counter.0.clone());
+        }
         let mut state = State {
             set,
             messages: listed(messages)?,
@@ -134,10 +138,14 @@ impl PyWorkingSet {
         Ok(())
     }
 
-    /// Folds one event, given as JSON, at the end of the log.
-    fn apply(&self, py: Python<'_>, event: &str) -> PyResult<()> {
+    /// Folds one event, given as JSON, at the end of the log; `counter` is the one it names.
+    #[pyo3(signature = (event, counter=None))]
+    fn apply(&self, py: Python<'_>, event: &str, counter: Option<&PyCounter>) -> PyResult<()> {
         let mut state = self.lock()?;
         let set = &mut state.set;
+        if let Some(counter) = counter {
+            set.offer_counter(counter.0.clone());
+        }
         let json = parse_json(event).map_err(PyError)?;
         let event = Event::from_json(&json, 0).map_err(PyError)?;
         run(py, move || set.apply(&event))
@@ -430,7 +438,7 @@ fn read_settings(counter: &PyCounter, text: &str) -> Result<Settings, Error> {
         )
     };
     let dialect = Dialect::from_name(&change.dialect.ok_or_else(|| missing("dialect"))?)?;
-    let rules = ChatRules::of(dialect);
+    let rules = ChatRules::for_counter(dialect, &counter.0);
     Ok(Settings {
         dialect,
         counter: counter.0.clone(),
@@ -440,6 +448,7 @@ fn read_settings(counter: &PyCounter, text: &str) -> Result<Settings, Error> {
         tools_tokens: change.tools_tokens.unwrap_or(0),
         request_tokens: rules.request_tokens(),
         message_tokens: rules.inserted_message_tokens(),
+        calibration: None,
         key: PageKey::new(&change.page_key.unwrap_or_default()),
     })
 }

@@ -96,13 +96,10 @@ fn message(mut entry: Json) -> Json {
         }
         other => other,
     };
-    if let (true, Some(error)) = (is_tool, entry.take_some("error")) {
-        if content.as_str() == Some("") || content.is_null() {
-            content = error
-                .get("message")
-                .cloned()
-                .unwrap_or_else(|| error.to_json().into());
-        }
+    let is_empty = content.is_null() || content.as_str() == Some("");
+    if let Some(error) = entry.take_some("error").filter(|_| is_tool && is_empty) {
+        let message = error.get("message").cloned();
+        content = message.unwrap_or_else(|| error.to_json().into());
     }
     let mut message = Json::map([("role", role), ("content", content)]);
     if !reasoning.is_empty() {

@@ -108,7 +108,8 @@ impl Session {
     fn take_message(&mut self, mut message: Json, conversation: &mut Conversation) {
         let content = message.take("content").unwrap_or_default();
         match message.str_at("role") {
-            Some("user") => {
+            // `custom` are messages of extensions.
+            Some("user" | "custom") => {
                 let content = self.blocks(content);
                 self.log.say("user", content);
             }
@@ -136,11 +137,6 @@ impl Session {
                 if !is_hidden {
                     self.log.say("user", command(message));
                 }
-            }
-            // Messages of extensions.
-            Some("custom") => {
-                let content = self.blocks(content);
-                self.log.say("user", content);
             }
             _ => {}
         }
