@@ -37,7 +37,10 @@ impl PyTranscriptReader {
     #[new]
     #[pyo3(signature = (file_format=None))]
     fn new(file_format: Option<&str>) -> PyResult<Self> {
-        let format = file_format.map(Format::from_name).transpose().map_err(PyError)?;
+        let format = file_format
+            .map(Format::from_name)
+            .transpose()
+            .map_err(PyError)?;
         Ok(Self {
             reader: Some(Reader::new(format)),
             keys: BTreeMap::new(),
