@@ -19,10 +19,10 @@ from satchel.errors import InputError
 __all__ = [
     "CONTENT_KINDS",
     "TOOL_COSTS",
-    "details_of",
     "Fields",
     "bare_name",
     "checked",
+    "details_of",
     "is_or_extends",
     "normalised",
     "shipped",
@@ -262,7 +262,7 @@ def _dashed(name: str) -> str:
 
 
 def details_of(name: str) -> Fields:
-    """Prices and other details of a known version: those of the longest name that it goes on from."""
+    """Prices and the like of a known version: those of the longest name that it goes on from."""
     details = shipped().details
     name = _dashed(name)
     starts = [start for start in details if is_or_extends(name, start)]
