@@ -115,6 +115,7 @@ fn empty(counter: &str, budget: u64) -> WorkingSet<Box<str>> {
         calibration: None,
         message_tokens: rules.inserted_message_tokens(),
         key: PageKey::new(""),
+        calibration: None,
     })
     .unwrap()
 }

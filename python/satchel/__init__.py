@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from satchel.linting import Violation, lint
     from satchel.overflow import is_overflow_error, overflow_details
     from satchel.policy import Policy
+    from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
     from satchel.usage import Calibration, Usage, usage_tokens
     from satchel.windows import (
         TokenBudget,
@@ -48,9 +49,12 @@ __all__ = [
     "MessageTokens",
     "PageNotFoundError",
     "Policy",
+    "ReportedUsage",
     "SatchelError",
     "StoreError",
     "TokenBudget",
+    "Transcript",
+    "TranscriptWarning",
     "Usage",
     "UsageError",
     "Violation",
@@ -64,6 +68,7 @@ __all__ = [
     "models",
     "overflow_details",
     "prune_tool_outputs",
+    "read_transcripts",
     "score_messages",
     "sliding_window",
     "token_window",
@@ -86,6 +91,7 @@ _HOMES = {
     "linting": ("Violation", "lint"),
     "overflow": ("is_overflow_error", "overflow_details"),
     "policy": ("Policy",),
+    "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
     "usage": ("Calibration", "Usage", "usage_tokens"),
     "windows": (
         "TokenBudget",

@@ -17,6 +17,7 @@ pub mod page;
 pub mod plan;
 pub mod policy;
 pub mod prune;
+pub mod readers;
 pub mod render;
 pub mod salience;
 pub mod shrink;

@@ -28,6 +28,10 @@ use crate::render::{apply_changes, json_to_python};
 /// more than folding them.
 const ATTACHED_MESSAGES: usize = 4;
 
+/// Messages that are read before they are folded. Read all at once, 50,000 messages leave 130
+/// bytes a message of holes in the heap, where their short-lived lists stood between what stays.
+const CHUNK_MESSAGES: usize = 1_000;
+
 /// The fold over one log of Python messages.
 #[derive(Debug)]
 #[pyclass(name = "WorkingSet", frozen, module = "satchel._core")]
@@ -90,14 +94,29 @@ impl PyWorkingSet {
         for counter in counters {
             set.offer_counter(counter.0.clone());
         }
-        let (read, messages) = read_messages(dialect, messages, 0)?;
         let mut state = State {
             set,
-            messages,
+            messages: listed(messages)?,
             rendered: None,
         };
-        let folding = &mut state.set;
-        run(py, move || folding.replay(read, &events))?;
+        check_order(&events, state.messages.len()).map_err(PyError)?;
+        let mut events = events.as_slice();
+        let mut first = 0;
+        loop {
+            let end = state.messages.len().min(first + CHUNK_MESSAGES);
+            let read = read_messages(py, dialect, &state.messages[first..end], first)?;
+            let is_last = end == state.messages.len();
+            // An event at the end of a chunk goes with the next one, which it may come before.
+            let due = events.partition_point(|event| is_last || event.at < end);
+            let (now, later) = events.split_at(due);
+            events = later;
+            let folding = &mut state.set;
+            run(py, move || folding.replay(read, now))?;
+            if is_last {
+                break;
+            }
+            first = end;
+        }
         Ok(Self {
             state: Mutex::new(state),
         })
@@ -108,7 +127,8 @@ impl PyWorkingSet {
         let mut state = self.lock()?;
         let state = &mut *state;
         let dialect = state.set.settings().dialect;
-        let (read, mut objects) = read_messages(dialect, messages, state.messages.len())?;
+        let mut objects = listed(messages)?;
+        let read = read_messages(py, dialect, &objects, state.messages.len())?;
         if read.len() <= ATTACHED_MESSAGES {
             state.set.append(read).map_err(PyError)?;
         } else {
@@ -345,30 +365,51 @@ fn render(py: Python<'_>, messages: &[Py<PyAny>], entry: Entry) -> PyResult<Py<P
     })
 }
 
-type ReadMessages = (Vec<Message<PyText>>, Vec<Py<PyAny>>);
-
-fn read_messages(
-    dialect: Dialect,
-    messages: &Bound<'_, PyAny>,
-    first: usize,
-) -> PyResult<ReadMessages> {
-    let capacity = messages.len().unwrap_or(0);
-    let mut read = Vec::with_capacity(capacity);
-    let mut objects = Vec::with_capacity(capacity);
+fn listed(messages: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {
     let Ok(iterator) = messages.try_iter() else {
         let kind = messages.get_type().name()?;
         return Err(invalid_value(&format!(
             "messages must be an iterable of messages, not {kind}"
         )));
     };
+    let mut objects = Vec::with_capacity(messages.len().unwrap_or(0));
     for message in iterator {
-        let message = message?;
-        let node = PyNode::new(message.clone());
-        let index = first + objects.len();
-        read.push(read_message(dialect, &node, index).map_err(PyError)?);
-        objects.push(message.unbind());
+        objects.push(message?.unbind());
     }
-    Ok((read, objects))
+    Ok(objects)
+}
+
+fn read_messages(
+    py: Python<'_>,
+    dialect: Dialect,
+    messages: &[Py<PyAny>],
+    first: usize,
+) -> PyResult<Vec<Message<PyText>>> {
+    let read = |(offset, message): (usize, &Py<PyAny>)| {
+        let node = PyNode::new(message.bind(py).clone());
+        read_message(dialect, &node, first + offset).map_err(|error| PyError(error).into())
+    };
+    messages.iter().enumerate().map(read).collect()
+}
+
+/// Events must stand in order, none behind the last message.
+fn check_order(events: &[Event], messages: usize) -> Result<(), Error> {
+    let mut last = 0;
+    for (position, event) in events.iter().enumerate() {
+        if event.at < last || event.at > messages {
+            let place = event.at;
+            // Event 0 is the settings, which came apart.
+            let position = position + 1;
+            return Err(Error::new(
+                ErrorKind::InvalidEvent,
+                format!(
+                    "event {position} is at message {place}, must be from {last} to {messages}"
+                ),
+            ));
+        }
+        last = event.at;
+    }
+    Ok(())
 }
 
 fn parse_json(text: &str) -> Result<serde_json::Value, Error> {
