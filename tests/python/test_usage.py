@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -158,8 +158,12 @@ RECORDS: list[tuple[str, dict[str, Any], Usage]] = [
 def as_object(value: Any) -> Any:
     """The same record as an SDK would hand it over."""
     if isinstance(value, dict):
-        return SimpleNamespace(**{key: as_object(inner) for key, inner in value.items()})
-    return [as_object(inner) for inner in value] if isinstance(value, list) else value
+        fields = cast("dict[str, Any]", value)
+        return SimpleNamespace(**{key: as_object(inner) for key, inner in fields.items()})
+    if isinstance(value, list):
+        items: Any = value  # no `cast`: the checkers disagree about what is left of `Any` here
+        return list(map(as_object, items))
+    return value
 
 
 @pytest.mark.parametrize(
