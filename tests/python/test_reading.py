@@ -391,7 +391,8 @@ def test_swe_agent_fields_are_left_out() -> None:
 
 
 def test_own_messages_are_passed_on_untouched(tmp_path: Path) -> None:
-    odd = {"role": "assistant", "content": "Yes", "annotations": [], "mood": {"calm": 1.50}}
+    odd: dict[str, Any] = {"role": "assistant", "content": "Yes", "annotations": []}
+    odd["mood"] = {"calm": 1.50}
     [transcript] = read(written(tmp_path / "a.json", {"messages": [odd]}))
     assert transcript.messages == [odd]
     assert list(transcript.messages[0]) == list(odd)
