@@ -399,19 +399,18 @@ def test_own_messages_are_passed_on_untouched(tmp_path: Path) -> None:
     assert list(transcript.messages[0]) == list(odd)
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"traj": [{"role": "user", "content": "Hi"}], "reward": 1.0},
-        {"conversation": [{"role": "user", "content": "Hi"}]},
-        {"input_messages": [{"role": "user", "content": "Hi"}], "ground_truth": None},
-        {"turns": [{"query": []}, {"query": [{"role": "user", "content": "Hi"}]}]},
-        {"body": {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}]}},
-        {"values": {"messages": [{"type": "human", "content": "Hi"}]}},
-        {"model": "gpt-5", "input": "Hi"},
-    ],
-    ids=lambda row: next(iter(row)),
-)
+ROWS: list[dict[str, Any]] = [
+    {"traj": [{"role": "user", "content": "Hi"}], "reward": 1.0},
+    {"conversation": [{"role": "user", "content": "Hi"}]},
+    {"input_messages": [{"role": "user", "content": "Hi"}], "ground_truth": None},
+    {"turns": [{"query": []}, {"query": [{"role": "user", "content": "Hi"}]}]},
+    {"body": {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi"}]}},
+    {"values": {"messages": [{"type": "human", "content": "Hi"}]}},
+    {"model": "gpt-5", "input": "Hi"},
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[next(iter(row)) for row in ROWS])
 def test_rows_of_other_kinds(row: dict[str, Any], tmp_path: Path) -> None:
     [transcript] = read(written(tmp_path / "a.json", row))
     assert transcript.messages == [{"role": "user", "content": "Hi"}]
