@@ -161,8 +161,7 @@ def as_object(value: Any) -> Any:
         fields = cast("dict[str, Any]", value)
         return SimpleNamespace(**{key: as_object(inner) for key, inner in fields.items()})
     if isinstance(value, list):
-        items: Any = value  # no `cast`: the checkers disagree about what is left of `Any` here
-        return list(map(as_object, items))
+        return list(map(as_object, cast("list[object]", value)))
     return value
 
 
