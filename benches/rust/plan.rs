@@ -112,7 +112,6 @@ fn empty(counter: &str, budget: u64) -> WorkingSet<Box<str>> {
         system_tokens: 0,
         tools_tokens: 0,
         request_tokens: rules.request_tokens(),
-        calibration: None,
         message_tokens: rules.inserted_message_tokens(),
         key: PageKey::new(""),
         calibration: None,
