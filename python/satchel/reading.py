@@ -222,10 +222,10 @@ def _read_file(
         for item in reader.finish() if at_end else reader.feed(piece):
             if isinstance(item, tuple):
                 line, what = item
-                broken = file_error(source, what, line=line)
+                problem = file_error(source, what, line=line)
                 if report is None:
-                    raise broken
-                report(broken)
+                    raise problem
+                report(problem)
             else:
                 yield _transcript(item, source, index)
                 index += 1

@@ -392,12 +392,8 @@ def test_swe_agent_fields_are_left_out() -> None:
 
 
 def test_own_messages_are_passed_on_untouched(tmp_path: Path) -> None:
-    odd: dict[str, Any] = {
-        "role": "assistant",
-        "content": "Yes",
-        "annotations": [],
-        "mood": {"calm": 1.50},
-    }
+    odd: dict[str, Any] = {"role": "assistant", "content": "Yes", "annotations": []}
+    odd["mood"] = {"calm": 1.50}
     [transcript] = read(written(tmp_path / "a.json", {"messages": [odd]}))
     assert transcript.messages == [odd]
     assert list(transcript.messages[0]) == list(odd)
@@ -414,7 +410,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: next(iter(row)))
+@pytest.mark.parametrize("row", ROWS, ids=[next(iter(row)) for row in ROWS])
 def test_rows_of_other_kinds(row: dict[str, Any], tmp_path: Path) -> None:
     [transcript] = read(written(tmp_path / "a.json", row))
     assert transcript.messages == [{"role": "user", "content": "Hi"}]
