@@ -166,35 +166,5 @@ fn is_item(record: &Json) -> bool {
 
 /// The dialect that messages give away.
 pub(super) fn dialect_of(messages: &[Json]) -> Option<&'static str> {
-    messages
-        .iter()
-        .find_map(tell)
-        .or_else(|| dialect::detect(messages).map(dialect::Dialect::name))
-}
-
-fn tell(message: &Json) -> Option<&'static str> {
-    if message.has_list("parts") || message.str_at("role") == Some("model") {
-        return Some("gemini");
-    }
-    if is_item(message) {
-        return Some("openai-responses");
-    }
-    if message.has("tool_calls") || matches!(message.str_at("role"), Some("tool" | "function")) {
-        return Some("openai");
-    }
-    message.items_at("content").iter().find_map(|block| {
-        let kind = block.str_at("type");
-        match kind {
-            Some(kind) if kind.starts_with("input_") && kind != "input_audio" => {
-                Some("openai-responses")
-            }
-            Some("output_text") => Some("openai-responses"),
-            Some("tool_use" | "tool_result") => Some("anthropic"),
-            Some(_) => None,
-            None => ["text", "toolUse", "toolResult", "reasoningContent"]
-                .iter()
-                .any(|key| block.has(key))
-                .then_some("bedrock"),
-        }
-    })
+    dialect::detect(messages).map(dialect::Dialect::name)
 }

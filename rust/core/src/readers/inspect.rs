@@ -150,6 +150,11 @@ fn block(mut block: Json) -> Json {
             }
             Json::map([("type", "image_url".into()), ("image_url", image)])
         }
+        // What the provider ran itself: no call that asks for a result.
+        Some("tool_use") => {
+            block.set("type", "server_tool_use".into());
+            block
+        }
         _ => block,
     }
 }

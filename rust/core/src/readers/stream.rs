@@ -86,13 +86,13 @@ impl Reader {
                 line: None,
                 message: "the file is empty".into(),
             })),
-            State::First(record) => self.read_value(record),
+            State::First(record) => match classify(&record.value, self.format) {
+                Some(Kind::Session(format)) => self.read_session(format, vec![record]),
+                _ => self.read_value(record),
+            },
             State::Document => self.read_document(),
             State::Untold(records) => self.give_up(&records),
-            State::Session(format, records) => {
-                let found = row::session(format, records);
-                self.push_all(found.into_iter().map(Ok), 1);
-            }
+            State::Session(format, records) => self.read_session(format, records),
             State::Messages(records) => self.read_messages(records),
             State::Exchanges(records) => {
                 let found = exchange::cassette(records, self.format);
@@ -251,6 +251,14 @@ impl Reader {
         let what = "expected a message with a role, or an object with messages";
         self.items.push(Err(Problem::new(line, what)));
         self.state = State::Failed;
+    }
+
+    fn read_session(&mut self, format: Format, records: Vec<Record>) {
+        // A session in which nothing was said yet is no conversation.
+        let found = row::session(format, records)
+            .into_iter()
+            .filter(|conversation| !conversation.messages.is_empty());
+        self.push_all(found.map(Ok), 1);
     }
 
     fn read_messages(&mut self, records: Vec<Record>) {
