@@ -1,51 +1,46 @@
-"""The commands themselves: options in, figures out; ``_cli_tables`` draws them for people.
-
-Exit codes: 0, or 2 for a wrong option or any ``SatchelError``. With ``--json`` exactly one JSON
-object goes to standard output, on an error ``{"error": ...}``; everything else that is said goes to
-standard error.
-"""
+"""The commands that count and pack: options in, figures out; ``_cli_tables`` draws them."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 import warnings
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from satchel._cli_text import printable
+from satchel._cli_frame import (
+    FAILED,
+    AsJson,
+    File,
+    FileFormat,
+    Files,
+    Reading,
+    SkipErrors,
+    app,
+    error_json,
+    print_json,
+    progress,
+    reporting,
+    say_error,
+    told_dialect,
+)
 from satchel.errors import InputError, SatchelError
-from satchel.reading import STDIN, Transcript, file_error, read_transcripts, transcript_files
+from satchel.reading import STDIN, Transcript, file_error, transcript_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Sequence
 
     from satchel.assembler import StepReport, Window
     from satchel.counting import Counter
-    from satchel.reading import Format
 
-    _OnRead = Callable[[int], None]
+__all__ = ["Chosen", "FileCount", "OpenCalls", "Packed"]
 
-__all__ = ["Chosen", "FileCount", "Packed", "Reading", "app"]
-
-_FAILED: Final = 2
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _DEFAULT_ENCODING: Final = "o200k_base"
-
-app: Final = typer.Typer(
-    name="satchel",
-    help="Counts agent transcripts and packs their context window under a token budget.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
 
 
 class OpenCalls(StrEnum):
@@ -53,24 +48,6 @@ class OpenCalls(StrEnum):
 
     RAISE = "raise"
     SYNTHESIZE = "synthesize"
-
-
-_File = Annotated[str, typer.Argument(metavar="FILE", help="Transcript; - for standard input.")]
-_Files = Annotated[
-    list[str],
-    typer.Argument(metavar="FILE...", help="Transcripts, folders of them; - for standard input."),
-]
-_Format = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        help="What kind of file it is, such as openai or claude-code; default: told by content.",
-    ),
-]
-_Skip = Annotated[
-    bool, typer.Option("--skip-errors", help="Go on behind a line that cannot be read, and say so.")
-]
-_Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 # --- count ----------------------------------------------------------------------------------------
@@ -117,7 +94,7 @@ class FileCount:
 
 @app.command()
 def count(
-    files: _Files,
+    files: Files,
     *,
     model: Annotated[
         str | None,
@@ -127,24 +104,24 @@ def count(
         str | None, typer.Option(help="Count with this encoding or estimator, such as o200k_base.")
     ] = None,
     dialect: Annotated[
-        str | None, typer.Option(help="openai or anthropic; default: what the file is in.")
+        str | None, typer.Option(help="Dialect of the messages; default: what the file is in.")
     ] = None,
-    file_format: _Format = "auto",
-    skip_errors: _Skip = False,
-    as_json: _Json = False,
+    file_format: FileFormat = "auto",
+    skip_errors: SkipErrors = False,
+    as_json: AsJson = False,
 ) -> None:
     """Count the tokens of transcripts.
 
     A file that cannot be counted is reported, and the others are counted all the same.
     """
-    with _reporting(as_json=as_json):
+    with reporting(as_json=as_json):
         if model is not None and encoding is not None:
             message = "give --model or --encoding, not both"
             raise InputError(message, code="invalid_value")
         counts: list[FileCount] = []
         errors: dict[str, SatchelError] = {}
         named = [found for file in files for found in transcript_files(file)]
-        with _progress(named, "counting") as on_read:
+        with progress(named, "counting") as on_read:
             reading = Reading(file_format, skip_errors, on_read)
             for file in named:
                 try:
@@ -155,16 +132,16 @@ def count(
         for counted in counts:
             total = total.plus(counted)
         if as_json:
-            _print_json(_count_json(counts, errors, total))
+            print_json(_count_json(counts, errors, total))
         else:
             for file, failure in errors.items():
-                _say_error(failure, file)
+                say_error(failure, file)
             if counts:
                 from satchel._cli_tables import print_counts  # noqa: PLC0415 - rich is slow to load
 
                 print_counts(counts, total)
         if errors:
-            raise typer.Exit(_FAILED)
+            raise typer.Exit(FAILED)
 
 
 def _count_file(
@@ -184,7 +161,7 @@ def _count_conversation(
 
     named = None if encoding is not None else model or _known_model(conversation)
     counter = counter_of(named or encoding or _DEFAULT_ENCODING)
-    chosen = dialect or _dialect(conversation)
+    chosen = dialect or told_dialect(conversation)
     if chosen is None and named is not None:
         chosen = models.get(named).dialect
     counts = counter.count_messages(
@@ -230,8 +207,8 @@ def _count_json(
         "total": {key: value for key, value in asdict(total).items() if key != "file"},
     }
     if errors:
-        found["error"] = _error_json(next(iter(errors.values())))
-        found["errors"] = [{"file": file, **_error_json(error)} for file, error in errors.items()]
+        found["error"] = error_json(next(iter(errors.values())))
+        found["errors"] = [{"file": file, **error_json(error)} for file, error in errors.items()]
     return found
 
 
@@ -276,7 +253,7 @@ class Packed:
 
 @app.command()
 def window(
-    file: _File,
+    file: File,
     *,
     model: Annotated[
         str | None, typer.Option(help="The model to call; default: the one that the file names.")
@@ -289,7 +266,7 @@ def window(
         str, typer.Option(help="Name of a policy, or a .toml file that holds one.")
     ] = "adaptive",
     dialect: Annotated[
-        str | None, typer.Option(help="openai or anthropic; default: what the file is in.")
+        str | None, typer.Option(help="Dialect of the messages; default: what the file is in.")
     ] = None,
     open_calls: Annotated[
         OpenCalls, typer.Option(help="What to do about calls at the end that have no result.")
@@ -301,20 +278,20 @@ def window(
     out: Annotated[
         str | None, typer.Option(help="Write the messages of the window to this file, as JSON.")
     ] = None,
-    file_format: _Format = "auto",
-    skip_errors: _Skip = False,
-    as_json: _Json = False,
+    file_format: FileFormat = "auto",
+    skip_errors: SkipErrors = False,
+    as_json: AsJson = False,
 ) -> None:
     """Pack the window of one transcript.
 
     Shows what happened to each step, and the totals before and after.
     """
-    with _reporting(as_json=as_json):
+    with reporting(as_json=as_json):
         if Path(file).is_dir():
             raise file_error(file, "is a directory")
         if out is not None:
             _check_out(out, file)
-        with _progress([file], "packing") as on_read:
+        with progress([file], "packing") as on_read:
             reading = Reading(file_format, skip_errors, on_read)
             packed = _packed(
                 _chosen(file, conversation, reading),
@@ -327,7 +304,7 @@ def window(
         if out is not None:
             _write_json(out, packed.window.messages)
         if as_json:
-            _print_json(_window_json(packed))
+            print_json(_window_json(packed))
         else:
             from satchel._cli_tables import print_window  # noqa: PLC0415 - rich is slow to load
 
@@ -369,7 +346,7 @@ def _packed(
         rules = Policy.from_toml(Path(policy)) if policy.endswith(".toml") else policy
     except OSError as error:
         raise file_error(policy, (error.strerror or "cannot be read").lower()) from error
-    written = dialect or _dialect(conversation)
+    written = dialect or told_dialect(conversation)
     assembler = Assembler(named, budget=budget, policy=rules, dialect=written)
     working_set = assembler.working_set(
         conversation.messages, system=conversation.system, tools=conversation.tools
@@ -431,89 +408,3 @@ def _write_json(out: str, messages: list[Any]) -> None:
         Path(out).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise file_error(out, (error.strerror or "cannot be written").lower()) from error
-
-
-# --- what both share ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How files are read."""
-
-    file_format: str
-    skip_errors: bool
-    on_read: _OnRead
-
-    def conversations(self, file: str) -> Iterator[Transcript]:
-        """The conversations of one file."""
-        return read_transcripts(
-            file,
-            format=cast("Format", self.file_format),
-            on_error="skip" if self.skip_errors else "raise",
-            on_read=self.on_read,
-        )
-
-
-def _dialect(conversation: Transcript) -> str | None:
-    return conversation.dialect if conversation.dialect_known else None
-
-
-_LONG: Final = 4_000_000  # bytes: below, the whole command takes less than a blink
-
-
-@contextmanager
-def _progress(files: Sequence[str], doing: str) -> Generator[_OnRead]:
-    """A progress bar on standard error, if that is a terminal and the input is long.
-
-    Gives what is to be told how many bytes were read.
-    """
-    size = sum(path.stat().st_size for path in map(Path, files) if path.is_file())
-    if not sys.stderr.isatty() or (size < _LONG and STDIN not in files):
-        yield lambda _: None
-        return
-    from satchel._cli_tables import progress_bar  # noqa: PLC0415 - rich is slow to load
-
-    with progress_bar() as bar:
-        task = bar.add_task(doing, total=None if STDIN in files else size)
-        yield lambda read: bar.advance(task, read)
-
-
-@contextmanager
-def _reporting(*, as_json: bool) -> Generator[None]:
-    """Turns our errors into one line or one JSON object, and warnings into one line each."""
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character shows its escape; printing never fails.
-        cast("Any", stream).reconfigure(errors="backslashreplace")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            yield
-        except SatchelError as error:
-            if as_json:
-                _print_json({"error": _error_json(error)})
-            else:
-                _say_error(error)
-            raise typer.Exit(_FAILED) from error
-        finally:
-            for warning in {str(warning.message): None for warning in caught}:
-                typer.echo(f"satchel: warning: {printable(warning)}", err=True)
-
-
-def _say_error(error: SatchelError, file: str | None = None) -> None:
-    place = "" if file is None or error.code == "invalid_file" else f"{file}: "
-    typer.echo(f"satchel: {printable(f'{place}{error}')} [{error.code}]", err=True)
-
-
-def _error_json(error: SatchelError) -> dict[str, Any]:
-    return {
-        "code": error.code,
-        "message": str(error),
-        "index": error.index,
-        "value": error.value,
-        "limit": error.limit,
-    }
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    # ASCII only: a file name may hold anything, and this may be read on a terminal too.
-    typer.echo(json.dumps(value, allow_nan=False, indent=1))

@@ -1,4 +1,4 @@
-"""The command ``satchel``: counts transcripts and shows how their windows are packed.
+"""The command ``satchel``: counts and checks transcripts, and shows how windows are packed.
 
 Needs the extra ``cli`` (typer and rich), which is loaded when the command runs.
 """
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["application", "main"]
 
 _EXTRA: Final = ("typer", "rich")
+_COMMANDS: Final = ("satchel._cli_commands", "satchel._cli_lint")
 
 
 def application() -> Callable[[], None]:
@@ -26,7 +27,9 @@ def application() -> Callable[[], None]:
     try:
         for name in _EXTRA:
             import_module(name)
-        from satchel._cli_commands import app  # noqa: PLC0415 - needs the extra
+        for name in _COMMANDS:  # each adds its own to the application
+            import_module(name)
+        from satchel._cli_frame import app  # noqa: PLC0415 - needs the extra
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise

@@ -563,7 +563,7 @@ def test_cautious_figures_are_a_warning_of_one_line(tmp_path: Path) -> None:
 
 
 def test_help_names_the_commands_and_loads_no_heavy_module() -> None:
-    assert {"count", "window"} <= set(run("--help").out.split())
+    assert {"count", "lint", "window"} <= set(run("--help").out.split())
     assert "--budget" in run("window", "--help").out
     program = (
         "import sys; sys.argv[1:] = ['--help']\n"
@@ -650,3 +650,47 @@ def run_on_terminal(*arguments: str | Path) -> tuple[int, str]:
         os.close(ours)
         process.wait()
     return process.returncode, b"".join(pieces).decode()
+
+
+# --- lint -----------------------------------------------------------------------------------------
+
+
+def test_lint_names_what_the_provider_rejects(tmp_path: Path) -> None:
+    broken = written(tmp_path / "broken.json", [USER, CALL, USER])
+    fine = written(tmp_path / "fine.json", [USER, ASSISTANT])
+    ran = run("lint", broken, fine, code=1)
+    assert f"{broken}, conversation 1: error oc1_unanswered_call: message 1: " in ran.out
+    assert ran.out.splitlines()[-1] == "2 conversations, 1 not valid: 1 errors, 0 warnings"
+    assert run("lint", fine).out.startswith("1 conversations, 0 not valid")
+    [found, other] = run("lint", broken, fine, "--json", code=1).json["conversations"]
+    assert [one["code"] for one in found["violations"]] == ["oc1_unanswered_call"]
+    assert (other["violations"], other["dialect"], other["messages"]) == ([], "openai", 2)
+
+
+def test_lint_reads_folders_of_every_format() -> None:
+    folder = ROOT / "tests" / "data" / "formats"
+    total = run("lint", folder, "--json", code=1).json["total"]
+    assert total["conversations"] > len(list(folder.iterdir()))
+
+
+def test_what_cannot_be_read_is_skipped_on_request(tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    history.write_text(lines([USER]) + "{broken\n" + lines([USER]), encoding="utf-8")
+    assert "line 2: not valid JSON" in run("lint", history, code=2).err
+    ran = run("lint", history, "--skip-errors")
+    assert "line 2: not valid JSON" in ran.err
+    assert ran.out.startswith("2 conversations")
+
+
+def test_a_format_can_be_named() -> None:
+    sample = ROOT / "tests" / "data" / "formats" / "codex.jsonl"
+    found = run("lint", sample, "--format", "codex", "--json").json
+    assert found["conversations"][0]["format"] == "codex"
+    assert "format is no known one" in run("lint", sample, "--format", "tape", code=2).err
+
+
+def test_the_model_of_a_file_may_be_unknown_to_count() -> None:
+    sample = ROOT / "tests" / "data" / "formats" / "kimi.jsonl"
+    ran = run("count", sample, "--json")
+    assert ran.json["total"]["conversations"] == 1
+    assert "counted in o200k_base" in ran.err
