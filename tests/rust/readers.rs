@@ -362,7 +362,9 @@ proptest! {
         let theirs: Result<serde_json::Value, _> = serde_json::from_str(&text);
         let has_surrogate = text.contains("\\ud") || text.contains("\\uD");
         if let Ok(theirs) = theirs {
-            prop_assert_eq!(ours.unwrap().to_json(), theirs.to_string());
+            // Numbers keep their own text here; serde_json writes `0E0` as `0e+0`.
+            let again: serde_json::Value = serde_json::from_str(&ours.unwrap().to_json()).unwrap();
+            prop_assert_eq!(again, theirs);
         } else if !has_surrogate {
             prop_assert!(ours.is_err(), "{:?}", text);
         }
