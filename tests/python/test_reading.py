@@ -190,6 +190,20 @@ def test_responses_are_chained_by_their_ids() -> None:
     assert transcript.usage[1].tokens[:2] == (140, 128)
 
 
+def test_a_response_may_be_continued_twice(tmp_path: Path) -> None:
+    def exchange(text: str, response: str, before: str | None = None) -> dict[str, Any]:
+        request = {"input": [{"role": "user", "content": text}], "previous_response_id": before}
+        said = {"type": "message", "role": "assistant", "content": response}
+        reply = {"id": response, "output": [said]}
+        return {"request": request, "response": reply}
+
+    recording = [exchange("a", "1"), exchange("b", "2", "1"), exchange("c", "3", "1")]
+    recording += [exchange("d", "4", "3"), exchange("e", "5", "unknown")]
+    found = read(written(tmp_path / "a.json", recording))
+    said = [[message["content"] for message in transcript.messages] for transcript in found]
+    assert said == [["a", "1", "b", "2"], ["a", "1", "c", "3", "d", "4"], ["e", "5"]]
+
+
 def test_claude_code_merges_blocks_and_leaves_dead_branches() -> None:
     main, side = read(SAMPLES["claude-code.jsonl"])
     assert roles(main) == ["user", "user", "assistant", "user", "assistant", "user", "user"]

@@ -16,8 +16,15 @@ use super::{Conversation, Format, request, sse};
 
 type Key = [u8; 32];
 
-/// The whole history of each response that a later request names.
-type Answered = BTreeMap<Box<str>, Vec<Json>>;
+/// A history that a request goes on from, with the chained hash after each of its messages.
+#[derive(Default)]
+struct History {
+    messages: Vec<Json>,
+    keys: Vec<Key>,
+}
+
+/// The responses that later requests name: by how many still, and where the exchange is.
+type Named = BTreeMap<Box<str>, (usize, Option<usize>)>;
 
 struct Exchange {
     conversation: Conversation,
@@ -36,12 +43,14 @@ pub(super) fn cassette(
     records: Vec<Record>,
     format: Option<Format>,
 ) -> Vec<Result<Conversation, String>> {
-    // Only these responses are asked for again: keeping all would cost their square.
-    let named = records.iter().filter_map(|record| {
-        let request = record.value.get("request")?;
-        request.str_at("previous_response_id")
-    });
-    let mut answered: Answered = named.map(|id| (id.into(), Vec::new())).collect();
+    let mut named = Named::new();
+    for record in &records {
+        let request = record.value.get("request");
+        let id = request.and_then(|request| request.str_at("previous_response_id"));
+        if let Some(id) = id {
+            named.entry(id.into()).or_default().0 += 1;
+        }
+    }
     let mut found: Vec<Result<Exchange, String>> = Vec::new();
     for Record { line, mut value } in records {
         let request = value.take("request").unwrap_or_default();
@@ -58,12 +67,14 @@ pub(super) fn cassette(
             .str_at("uri")
             .or(value.str_at("url"))
             .unwrap_or_default();
-        found.push(
-            exchange(request, reply, uri, &mut answered, format).map(|mut exchange| {
-                exchange.line = line;
-                exchange
-            }),
-        );
+        let id: Option<Box<str>> = reply.str_at("id").map(Into::into);
+        let made = exchange(request, reply, uri, format, |id| {
+            history(named.get_mut(id)?, &mut found)
+        });
+        if let Some((_, at)) = id.and_then(|id| named.get_mut(&id)) {
+            *at = made.is_ok().then_some(found.len());
+        }
+        found.push(made.map(|exchange| Exchange { line, ..exchange }));
     }
     without_beginnings(found)
 }
@@ -74,21 +85,35 @@ pub(super) fn read(
     response: Json,
     format: Option<Format>,
 ) -> Result<Conversation, String> {
-    exchange(request, response, "", &mut Answered::new(), format)
-        .map(|exchange| exchange.conversation)
+    exchange(request, response, "", format, |_| None).map(|exchange| exchange.conversation)
+}
+
+/// The history up to a response. Moved out for the last request that names it, since the exchange
+/// it is taken from is a beginning of that one: copies would cost the square of a long chain.
+fn history(
+    (references, at): &mut (usize, Option<usize>),
+    found: &mut [Result<Exchange, String>],
+) -> Option<History> {
+    *references = references.saturating_sub(1);
+    let exchange = found.get_mut((*at)?)?.as_mut().ok()?;
+    let messages = if *references == 0 && exchange.sent > 0 {
+        std::mem::take(&mut exchange.conversation.messages)
+    } else {
+        exchange.conversation.messages.clone()
+    };
+    let mut keys = exchange.keys.clone();
+    extend_keys(&mut keys, messages.get(exchange.sent..).unwrap_or_default());
+    Some(History { messages, keys })
 }
 
 fn exchange(
     request: Json,
     mut response: Json,
     uri: &str,
-    answered: &mut Answered,
     format: Option<Format>,
+    history: impl FnOnce(&str) -> Option<History>,
 ) -> Result<Exchange, String> {
-    let before = request
-        .str_at("previous_response_id")
-        .and_then(|id| answered.get(id));
-    let before = before.cloned().unwrap_or_default();
+    let before = request.str_at("previous_response_id").map(Box::<str>::from);
     let mut conversation = request::read(request, format)?;
     let is_named = format.and_then(request::provider).is_some();
     if let Some(told) = told_by(&response, uri).filter(|_| !is_named) {
@@ -98,23 +123,22 @@ fn exchange(
     if conversation.model.is_none() {
         conversation.name_model(model_of(&response, uri));
     }
-    if !before.is_empty() {
-        conversation.messages.splice(0..0, before);
+    let before = before.and_then(|id| history(&id)).unwrap_or_default();
+    let mut keys = before.keys;
+    extend_keys(&mut keys, &conversation.messages);
+    if !before.messages.is_empty() {
+        let own = std::mem::replace(&mut conversation.messages, before.messages);
+        conversation.messages.extend(own);
     }
     let sent = conversation.messages.len();
-    let keys = keys(&conversation.messages);
     let setting = setting(&conversation);
     let model = response.str_at("model").or(conversation.model.as_deref());
     let record = ["usage", "usageMetadata"]
         .iter()
         .find_map(|key| response.get(key));
     let reported = record.and_then(|record| usage(sent, model, record));
-    let id: Option<Box<str>> = response.str_at("id").map(Into::into);
     conversation.messages.extend(replies(&mut response, uri));
     conversation.usage.extend(reported);
-    if let Some(kept) = id.and_then(|id| answered.get_mut(&id)) {
-        kept.clone_from(&conversation.messages);
-    }
     Ok(Exchange {
         has_reply: conversation.messages.len() > sent,
         conversation,
@@ -183,16 +207,16 @@ fn replies(response: &mut Json, uri: &str) -> Vec<Json> {
     }
 }
 
-fn keys(messages: &[Json]) -> Vec<Key> {
-    let mut hasher = blake3::Hasher::new();
-    messages
-        .iter()
-        .map(|message| {
-            hasher.update(message.to_json().as_bytes());
-            hasher.update(b"\n");
-            *hasher.finalize().as_bytes()
-        })
-        .collect()
+/// Adds the chained hash after each of these messages.
+fn extend_keys(keys: &mut Vec<Key>, messages: &[Json]) {
+    let mut last = keys.last().copied().unwrap_or_default();
+    for message in messages {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&last);
+        hasher.update(message.to_json().as_bytes());
+        last = *hasher.finalize().as_bytes();
+        keys.push(last);
+    }
 }
 
 fn setting(conversation: &Conversation) -> Key {
