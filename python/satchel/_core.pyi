@@ -319,14 +319,14 @@ class TranscriptReader:
     """Reads the bytes of one transcript file; ``satchel.read_transcripts`` is the public face.
 
     Args:
-        format: what kind of file it is; None tells it by the content.
+        file_format: what kind of file it is; None tells it by the content.
 
     What it gives are the fields of each conversation as a dict, and for each line that cannot be
     read the line, or None for the whole file, and a sentence.
     """
 
-    def __new__(cls, format: str | None = None) -> TranscriptReader: ...
-    def feed(self, bytes: bytes) -> list[dict[str, Any] | tuple[int | None, str]]:
+    def __new__(cls, file_format: str | None = None) -> TranscriptReader: ...
+    def feed(self, piece: bytes) -> list[dict[str, Any] | tuple[int | None, str]]:
         """Takes the next bytes and gives what they complete."""
     def finish(self) -> list[dict[str, Any] | tuple[int | None, str]]:
         """Ends the file and gives what is left."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 import satchel
 from satchel import Calibration, Usage, usage_tokens
 from satchel.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 RECORDS: list[tuple[str, dict[str, Any], Usage]] = [
     (
@@ -161,7 +164,7 @@ def as_object(value: Any) -> Any:
         fields = cast("dict[str, Any]", value)
         return SimpleNamespace(**{key: as_object(inner) for key, inner in fields.items()})
     if isinstance(value, list):
-        return list(map(as_object, cast("list[object]", value)))
+        return [as_object(inner) for inner in cast("Iterable[Any]", value)]
     return value
 
 

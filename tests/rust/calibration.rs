@@ -10,7 +10,7 @@ use satchel_core::message::Message;
 use satchel_core::page::PageKey;
 use satchel_core::plan::Settings;
 use satchel_core::policy::Policy;
-use satchel_core::render::{Entry, apply_to_json};
+use satchel_core::render::push_json;
 use satchel_core::tokens::chat::{ChatRules, count_message_parts, message_overhead};
 use satchel_core::tokens::{Calibration, Counter, ModelRules, Scale};
 use satchel_core::working_set::{WindowFigures, WorkingSet};
@@ -161,15 +161,10 @@ fn read(messages: &[Json], first: usize) -> Vec<Message<Box<str>>> {
 
 /// Tokens of the newest window, counted again from its messages.
 fn recount(set: &WorkingSet<Box<str>>, messages: &[Json]) -> u64 {
-    let window: Vec<Json> = set
-        .entries(0)
-        .into_iter()
-        .map(|entry| match entry {
-            Entry::Original(index) => messages[index as usize].clone(),
-            Entry::Changed(index, changes) => apply_to_json(&messages[index as usize], &changes),
-            Entry::New(message) => message,
-        })
-        .collect();
+    let mut window: Vec<Json> = Vec::new();
+    for entry in set.entries(0) {
+        push_json(&mut window, messages, set.settings().dialect, &entry);
+    }
     let settings = set.settings();
     let rules = ChatRules::for_counter(settings.dialect, &settings.counter);
     let mut window = read(&window, 0);

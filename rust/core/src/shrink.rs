@@ -5,7 +5,7 @@
 //! reasoning and blocks of unknown kind are never touched.
 
 use crate::error::Result;
-use crate::message::{Body, Part, PartKind, Place};
+use crate::message::{Body, Part, PartKind};
 use crate::node::{Text, Value};
 use crate::page::{PageKey, Pointer, first_line};
 use crate::policy::Policy;
@@ -151,7 +151,7 @@ fn draft<T: Text>(
     pointer: impl Fn() -> Pointer,
     drafts: &mut Vec<Draft>,
 ) -> Result<()> {
-    let replaceable = !matches!(part.place, Place::Field(_));
+    let replaceable = part.place.is_replaceable();
     if part.tokens < policy.stub_from_tokens.min(policy.trim_tokens) {
         return Ok(());
     }
@@ -230,7 +230,8 @@ fn draft<T: Text>(
     Ok(())
 }
 
-/// The text of a result or text part as it is read: list content is its text blocks in order.
+/// The text of a result or text part as it is read: list content is its text blocks in order, an
+/// object its only string or else its JSON.
 pub fn with_text<T: Text, R>(body: &Body<T>, read: impl FnOnce(&str) -> R) -> R {
     match body {
         Body::Text(text) => text.with(read),
@@ -252,17 +253,31 @@ pub fn edited_tokens<T: Text>(part: &Part<T>, text: &str, counter: &Counter) -> 
 }
 
 fn block_texts<T: Text>(value: &Value<T>) -> String {
+    if !matches!(value, Value::List(_)) {
+        return match value.only_text() {
+            Some(text) => text.with(str::to_owned),
+            None => value.to_json(),
+        };
+    }
     let mut out = String::new();
+    let mut add = |text: &str| {
+        if !out.is_empty() && !text.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(text);
+    };
     for item in value.items() {
-        let text = item
-            .get("text")
-            .and_then(Value::as_text)
-            .or_else(|| item.as_text());
-        if let Some(text) = text {
-            if !out.is_empty() {
-                out.push('\n');
-            }
-            text.with(|text| out.push_str(text));
+        if let Some(text) = item.as_text() {
+            text.with(&mut add);
+        }
+        for text in ["text", "stdout", "stderr"]
+            .into_iter()
+            .filter_map(|key| item.get(key).and_then(Value::as_text))
+        {
+            text.with(&mut add);
+        }
+        if let Some(json) = item.get("json") {
+            add(&json.to_json());
         }
     }
     out

@@ -13,7 +13,6 @@ use satchel_core::message::{Body, Message};
 use satchel_core::node::Text;
 use satchel_core::page::{PageKey, select_lines};
 use satchel_core::plan::Settings;
-use satchel_core::render::Entry;
 use satchel_core::tokens::chat::ChatRules;
 use satchel_core::working_set::{Page, StepReport, WorkingSet, parse_pointer};
 
@@ -22,7 +21,7 @@ use crate::error::{PyError, invalid_value};
 use crate::gil::run;
 use crate::node::PyNode;
 use crate::pytext::PyText;
-use crate::render::{apply_changes, json_to_python};
+use crate::render::push_entry;
 
 /// Appends of up to this many messages stay attached to the interpreter: letting go of it costs
 /// more than folding them.
@@ -172,8 +171,9 @@ impl PyWorkingSet {
             },
         };
         if rendered.messages < figures.messages {
+            let dialect = state.set.settings().dialect;
             for entry in state.set.entries(rendered.messages) {
-                rendered.window.push(render(py, &state.messages, entry)?);
+                push_entry(py, &mut rendered.window, &state.messages, dialect, entry)?;
             }
             rendered.messages = figures.messages;
         }
@@ -353,16 +353,6 @@ fn explained(report: &StepReport) -> Explained {
         report.reason.name(),
         report.compaction,
     )
-}
-
-fn render(py: Python<'_>, messages: &[Py<PyAny>], entry: Entry) -> PyResult<Py<PyAny>> {
-    Ok(match entry {
-        Entry::Original(index) => messages[index as usize].clone_ref(py),
-        Entry::Changed(index, changes) => {
-            apply_changes(messages[index as usize].bind(py), &changes)?.unbind()
-        }
-        Entry::New(message) => json_to_python(py, &message)?.unbind(),
-    })
 }
 
 fn listed(messages: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {

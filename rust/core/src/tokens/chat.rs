@@ -73,11 +73,13 @@ impl ChatRules {
     /// # Source
     /// `openai`: the `OpenAI` cookbook's formula for gpt-3.5-turbo-0613 and later, exact for plain
     /// text. `anthropic`: a third-party figure of about 7 a request, and the same figures for a
-    /// message as an estimate, since none are published.
+    /// message as an estimate, since none are published. The other dialects likewise: nothing is
+    /// published for them.
     pub fn of(dialect: Dialect) -> Self {
         let (per_request, exact) = match dialect {
             Dialect::OpenAi => (3, true),
-            Dialect::Anthropic => (7, false),
+            Dialect::Responses => (3, false),
+            Dialect::Anthropic | Dialect::Gemini | Dialect::Bedrock => (7, false),
         };
         Self {
             per_message: 3,
@@ -286,7 +288,7 @@ fn visit_call<T: Text>(
 impl CallRules {
     /// What a dialect's calls cost where no model says otherwise.
     fn of_place(place: Place) -> Self {
-        let is_block = matches!(place, Place::BlockInput(_));
+        let is_block = matches!(place, Place::BlockInput(_) | Place::ToolUseInput(_));
         Self {
             per_call: if is_block {
                 TOOL_USE_TOKENS
@@ -371,9 +373,17 @@ fn visit_result<T: Text>(
     count: &mut impl FnMut(&str),
 ) -> u32 {
     match &part.body {
-        Body::Value(blocks) => blocks.items().iter().fold(0_u32, |sum, block| {
+        Body::Value(Value::List(blocks)) => blocks.iter().fold(0_u32, |sum, block| {
             sum.saturating_add(visit_block(block, rules, count))
         }),
+        // Gemini's response of one text: the key around it says nothing.
+        Body::Value(value) => match value.only_text() {
+            Some(text) => {
+                text.with(count);
+                0
+            }
+            None => visit_block(value, rules, count),
+        },
         body => {
             visit_body(body, count);
             0
@@ -396,32 +406,68 @@ fn is_type<T: Text>(block: &Value<T>, expected: &str) -> bool {
         .is_some_and(|found| found.with(|found| found == expected))
 }
 
+/// What a block inside a result is, by its `type`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Image,
+    Audio,
+    File,
+    /// It has no `type`: its keys tell.
+    Bare,
+    Other,
+}
+
+impl Form {
+    fn of(kind: &str) -> Self {
+        match kind {
+            "text" | "input_text" | "output_text" => Self::Text,
+            "image" | "image_url" | "input_image" | "computer_screenshot" => Self::Image,
+            "input_audio" => Self::Audio,
+            "document" | "file" | "input_file" => Self::File,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// A block inside a result, or one this version does not know.
 fn visit_block<T: Text>(
     block: &Value<T>,
     rules: Option<&ModelRules>,
     count: &mut impl FnMut(&str),
 ) -> u32 {
-    if is_type(block, "text")
-        && let Some(text) = block.get("text").and_then(Value::as_text)
-    {
-        text.with(count);
-        return 0;
+    let kind = block.get("type").and_then(Value::as_text);
+    let form = kind.map_or(Form::Bare, |kind| kind.with(Form::of));
+    match form {
+        Form::Text | Form::Bare => {
+            if let Some(text) = block.get("text").and_then(Value::as_text) {
+                text.with(count);
+                return 0;
+            }
+        }
+        Form::Image => return image_tokens(block, rules),
+        Form::Audio => return audio_tokens(block, rules),
+        Form::File => return visit_file(block, rules, count),
+        Form::Other => {}
     }
-    if ["image", "image_url", "input_image"]
-        .iter()
-        .any(|kind| is_type(block, kind))
-    {
-        return image_tokens(block, rules);
-    }
-    if is_type(block, "input_audio") {
-        return audio_tokens(block, rules);
-    }
-    if ["document", "file", "input_file"]
-        .iter()
-        .any(|kind| is_type(block, kind))
-    {
-        return visit_file(block, rules, count);
+    if form == Form::Bare {
+        if block.get("image").is_some() {
+            return image_tokens(block, rules);
+        }
+        if block.get("document").is_some() || block.get("video").is_some() {
+            return visit_file(block, rules, count);
+        }
+        if let Some(value) = block.get("json") {
+            count(&value.to_json());
+            return 0;
+        }
+        let streams = ["stdout", "stderr"].map(|key| block.get(key).and_then(Value::as_text));
+        if streams.iter().any(Option::is_some) {
+            for text in streams.into_iter().flatten() {
+                text.with(&mut *count);
+            }
+            return 0;
+        }
     }
     let mut json = String::new();
     let fixed = write_without_payloads(block, rules, &mut json);
@@ -451,6 +497,11 @@ fn visit_reasoning<T: Text>(
     rules: Option<&ModelRules>,
     count: &mut impl FnMut(&str),
 ) -> u32 {
+    for key in ["reasoningContent", "reasoningText"] {
+        if let Some(inner) = value.get(key) {
+            return visit_reasoning(inner, rules, count);
+        }
+    }
     for key in ["thinking", "text", "summary", "reasoning"] {
         if let Some(text) = value.get(key).and_then(Value::as_text) {
             return text.with(|text| {
@@ -462,7 +513,8 @@ fn visit_reasoning<T: Text>(
             });
         }
     }
-    if let Some(data) = value.get("data").and_then(Value::as_text) {
+    let data = value.get("data").or_else(|| value.get("redactedContent"));
+    if let Some(data) = data.and_then(Value::as_text) {
         return data.with(encrypted_tokens);
     }
     let mut json = String::new();
@@ -548,7 +600,7 @@ fn payload_tokens(key: &str, text: &str, rules: Option<&ModelRules>) -> Option<u
         return None;
     }
     match key {
-        "signature" => Some(0),
+        "signature" | "thoughtSignature" | "thought_signature" => Some(0),
         _ if key.starts_with("encrypted") => Some(encrypted_tokens(text)),
         _ if text.starts_with("data:") && text.contains(";base64,") => {
             Some(unknown_payload(text, rules))

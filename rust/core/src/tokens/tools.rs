@@ -64,14 +64,23 @@ impl ToolRules {
                 per_request: 12,
             },
             Dialect::Anthropic => Self {
-                style: ToolStyle::Json,
-                per_function: 0,
-                per_properties: 0,
-                per_property: 0,
-                per_enum: 0,
-                per_enum_item: 0,
                 per_request: 804,
+                ..Self::json_alone()
             },
+            Dialect::Responses | Dialect::Gemini | Dialect::Bedrock => Self::json_alone(),
+        }
+    }
+
+    /// No constants: the definitions cost what their JSON does.
+    fn json_alone() -> Self {
+        Self {
+            style: ToolStyle::Json,
+            per_function: 0,
+            per_properties: 0,
+            per_property: 0,
+            per_enum: 0,
+            per_enum_item: 0,
+            per_request: 0,
         }
     }
 
