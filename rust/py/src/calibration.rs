@@ -23,6 +23,10 @@ impl PyCalibration {
         *, factor=1.0, offset=0.0, n=0, estimated=0, reported=0,
         counted_growth=0.0, reported_growth=0.0, error=0.0
     ))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one keyword for each field, for copies and pickles"
+    )]
     fn new(
         factor: f64,
         offset: f64,
