@@ -138,7 +138,8 @@ class Assembler:
         policy: a `Policy`, or the name of a preset.
         counter: what counts; default: the model's own. Any object with ``count(text)`` and any
             callable ``text -> int`` will do.
-        dialect: ``openai`` or ``anthropic``; default: the model's.
+        dialect: ``openai``, ``openai-responses``, ``anthropic``, ``gemini`` or ``bedrock``; default:
+            the model's.
 
     Raises:
         InputError: ``unknown_model``, ``unknown_dialect``, or ``invalid_value``.
@@ -360,7 +361,8 @@ class WorkingSet:
         Raises:
             InputError: as in `Assembler.assemble`.
         """
-        is_one = isinstance(messages, dict) or hasattr(messages, "role")
+        # Messages of the SDKs have a role, items a type.
+        is_one = isinstance(messages, dict) or hasattr(messages, "role") or hasattr(messages, "type")
         self._core.append(cast("Iterable[object]", [messages] if is_one else messages))
 
     def apply(self, event: Mapping[str, Any]) -> None:
