@@ -64,7 +64,7 @@ def _gemini(window: Window) -> dict[str, Any]:
 
 
 def _anthropic(window: Window) -> dict[str, Any]:
-    messages = [_unmarked_message(message) for message in window.messages]
+    messages = [_unmarked_message(_as_sent(message)) for message in window.messages]
     call: dict[str, Any] = {"model": window.model, "messages": messages}
     left = MOST_MARKS
     if window.tools is not None:
@@ -154,6 +154,13 @@ def _with_point(message: Any) -> Any:  # noqa: ANN401 - likewise
     if isinstance(blocks[-1], dict) and "reasoningContent" in blocks[-1]:
         return fields
     return {**fields, "content": [*blocks, _POINT]}
+
+
+def _as_sent(message: Any) -> Any:  # noqa: ANN401 - likewise
+    """A reply as the client returned it carries its usage, which the API does not take back."""
+    if isinstance(message, dict) or not hasattr(message, "usage"):
+        return message
+    return {"role": message.role, "content": message.content}
 
 
 def _unmarked_message(message: Any) -> Any:  # noqa: ANN401 - likewise
