@@ -47,7 +47,7 @@ def _openai(window: Window) -> dict[str, Any]:
 
 
 def _responses(window: Window) -> dict[str, Any]:
-    call = {"model": window.model, "input": window.messages}
+    call: dict[str, Any] = {"model": window.model, "input": window.messages}
     if window.system is not None:
         call["instructions"] = _joined(window.system)
     return call if window.tools is None else {**call, "tools": window.tools}
@@ -159,7 +159,7 @@ def _with_point(message: Any) -> Any:  # noqa: ANN401 - likewise
 def _as_sent(message: Any) -> Any:  # noqa: ANN401 - likewise
     """A reply as the client returned it carries its usage, which the API does not take back."""
     if isinstance(message, dict) or not hasattr(message, "usage"):
-        return message
+        return cast("Any", message)
     return {"role": message.role, "content": message.content}
 
 

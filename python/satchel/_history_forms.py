@@ -57,39 +57,9 @@ def step(  # noqa: PLR0917 - private, one argument for each piece
         case "gemini":
             return _gemini_step(rows, text, thought, failed=failed)
         case "anthropic":
-            blocks = _parts(dialect, "assistant", [text] if text else [])
-            if thought is not None:
-                blocks.insert(0, {"type": "thinking", "thinking": thought, "signature": "c2ln"})
-            blocks += [
-                {"type": "tool_use", "id": name, "name": "look_up", "input": item}
-                for name, item, _ in rows
-            ]
-            answers: list[Message] = [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": name,
-                    "content": _content(dialect, "user", result),
-                }
-                for name, _, result in rows
-            ]
-            if failed:
-                answers[0]["is_error"] = True
+            return _anthropic_step(rows, text, thought, failed=failed)
         case "bedrock":
-            blocks = _parts(dialect, "assistant", [text] if text else [])
-            if thought is not None:
-                reasoning = {"text": thought, "signature": "c2ln"}
-                blocks.insert(0, {"reasoningContent": {"reasoningText": reasoning}})
-            blocks += [
-                {"toolUse": {"toolUseId": name, "name": "look_up", "input": item}}
-                for name, item, _ in rows
-            ]
-            answers = [
-                {"toolResult": {"toolUseId": name, "content": _parts(dialect, "user", result)}}
-                for name, _, result in rows
-            ]
-            if failed:
-                answers[0]["toolResult"]["status"] = "error"
-    return [{"role": "assistant", "content": blocks}, {"role": "user", "content": answers}]
+            return _bedrock_step(rows, text, thought, failed=failed)
 
 
 def orphan(dialect: Dialect, name: str) -> Message:
@@ -211,7 +181,46 @@ def _gemini_step(
         texts = [result] if isinstance(result, str) else [piece for piece in result if piece]
         key = "error" if failed and at == 0 else "output"
         response = {key: texts[0]} if len(texts) == 1 else {key: texts, "count": len(texts)}
-        answers.append(
-            {"functionResponse": {"id": name, "name": "look_up", "response": response}}
-        )
+        answers.append({"functionResponse": {"id": name, "name": "look_up", "response": response}})
     return [{"role": "model", "parts": parts}, {"role": "user", "parts": answers}]
+
+
+def _anthropic_step(
+    rows: _Rows, text: str | None, thought: str | None, *, failed: bool
+) -> list[Message]:
+    blocks = _parts("anthropic", "assistant", [text] if text else [])
+    if thought is not None:
+        blocks.insert(0, {"type": "thinking", "thinking": thought, "signature": "c2ln"})
+    blocks += [
+        {"type": "tool_use", "id": name, "name": "look_up", "input": item} for name, item, _ in rows
+    ]
+    answers: list[Message] = [
+        {
+            "type": "tool_result",
+            "tool_use_id": name,
+            "content": _content("anthropic", "user", result),
+        }
+        for name, _, result in rows
+    ]
+    if failed:
+        answers[0]["is_error"] = True
+    return [{"role": "assistant", "content": blocks}, {"role": "user", "content": answers}]
+
+
+def _bedrock_step(
+    rows: _Rows, text: str | None, thought: str | None, *, failed: bool
+) -> list[Message]:
+    blocks = _parts("bedrock", "assistant", [text] if text else [])
+    if thought is not None:
+        reasoning = {"text": thought, "signature": "c2ln"}
+        blocks.insert(0, {"reasoningContent": {"reasoningText": reasoning}})
+    blocks += [
+        {"toolUse": {"toolUseId": name, "name": "look_up", "input": item}} for name, item, _ in rows
+    ]
+    answers: list[Message] = [
+        {"toolResult": {"toolUseId": name, "content": _parts("bedrock", "user", result)}}
+        for name, _, result in rows
+    ]
+    if failed:
+        answers[0]["toolResult"]["status"] = "error"
+    return [{"role": "assistant", "content": blocks}, {"role": "user", "content": answers}]

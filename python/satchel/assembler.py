@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -15,7 +15,7 @@ from satchel.policy import Policy
 from satchel.window import Page, Report, StepReport, Window, WindowDiff
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -37,6 +37,10 @@ __all__ = [
 OpenCalls = Literal["raise", "synthesize"]
 
 _LEVELS: Final = ("verbatim", "trimmed", "stub", "gone")
+
+_PAIR: Final = 2
+_MOST: Final = 2**53
+"""The largest index or line number: far above any history, and exact in every JSON reader."""
 
 
 class _Unset:
@@ -138,8 +142,8 @@ class Assembler:
         policy: a `Policy`, or the name of a preset.
         counter: what counts; default: the model's own. Any object with ``count(text)`` and any
             callable ``text -> int`` will do.
-        dialect: ``openai``, ``openai-responses``, ``anthropic``, ``gemini`` or ``bedrock``; default:
-            the model's.
+        dialect: ``openai``, ``openai-responses``, ``anthropic``, ``gemini`` or ``bedrock``;
+            default: the model's.
 
     Raises:
         InputError: ``unknown_model``, ``unknown_dialect``, or ``invalid_value``.
@@ -235,7 +239,8 @@ class Assembler:
         Args:
             messages: the whole history, oldest first. Never changed; what need not change in the
                 window is returned as the same objects.
-            events: the ``events`` of the last window of this history, if there was one.
+            events: the ``events`` of the last window of this history, if there was one. Where they
+                say other settings than this assembler's, its own hold from here on, as an event.
             system: the system prompt, where it stands outside the messages.
             tools: the tool definitions that the request will carry; counted, not changed.
             open_calls: what to do about calls of the newest step without a result: ``"raise"``, or
@@ -289,6 +294,7 @@ class WorkingSet:
         "_core",
         "_events",
         "_pages",
+        "_said",
         "_system",
         "_system_tokens",
         "_tools",
@@ -304,6 +310,22 @@ class WorkingSet:
         system: object = None,
         tools: Sequence[Any] | None = None,
     ) -> None:
+        self._open(assembler, messages, events, system, tools)
+        self._settle(
+            assembler.settings_event(
+                system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
+            )
+        )
+
+    def _open(
+        self,
+        assembler: Assembler,
+        messages: Iterable[Any],
+        events: Iterable[Mapping[str, Any]],
+        system: object,
+        tools: Sequence[Any] | None,
+    ) -> None:
+        """Folds the log as it is."""
         self._assembler = assembler
         self._system = system
         self._tools = tools
@@ -323,7 +345,28 @@ class WorkingSet:
             self._named_counters(self._events),
         )
         self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
-        self._settle()
+        # The settings in force: what the events say, one after the other.
+        self._said: dict[str, Any] = {}
+        for event in self._events:
+            self._note(event)
+
+    @classmethod
+    def _restore(
+        cls,
+        assembler: Assembler,
+        messages: list[Any],
+        events: tuple[Mapping[str, Any], ...],
+        system: object,
+        tools: Sequence[Any] | None,
+    ) -> WorkingSet:
+        """The working set of a pickle: settings that events changed are not changed back."""
+        working_set = cls.__new__(cls)
+        working_set._open(assembler, messages, events, system, tools)  # noqa: SLF001 - its own
+        return working_set
+
+    def _note(self, event: Mapping[str, Any]) -> None:
+        if event["kind"] == "settings":
+            self._said.update(event)
 
     def __len__(self) -> int:
         return len(self._core)
@@ -333,7 +376,7 @@ class WorkingSet:
 
     def __reduce__(self) -> tuple[object, ...]:
         return (
-            _rebuild_working_set,
+            WorkingSet._restore,
             (self._assembler, self.messages, self._events, self._system, self._tools),
         )
 
@@ -361,8 +404,10 @@ class WorkingSet:
         Raises:
             InputError: as in `Assembler.assemble`.
         """
-        # Messages of the SDKs have a role, items a type.
-        is_one = isinstance(messages, dict) or hasattr(messages, "role") or hasattr(messages, "type")
+        # Messages of the clients have a role, their items a type.
+        is_one = isinstance(messages, Mapping) or any(
+            hasattr(messages, name) for name in ("role", "type")
+        )
         self._core.append(cast("Iterable[object]", [messages] if is_one else messages))
 
     def apply(self, event: Mapping[str, Any]) -> None:
@@ -374,10 +419,11 @@ class WorkingSet:
             InputError: ``invalid_event``, ``dialect_changed``, ``invalid_value``.
             PageNotFoundError: a ``page_in`` whose pointer has no page.
         """
-        event = _plain_event({"at": len(self), **event}, len(self._events))
+        event = {"at": len(self), **_plain_event(event, len(self._events))}
         named = self._named_counters((event,))
         self._core.apply(json.dumps(event), named[0] if named else None)
         self._events = (*self._events, event)
+        self._note(event)
 
     def pin(self, index: int) -> None:
         """Keeps the step of message ``index`` verbatim; brings it back if it was lowered."""
@@ -419,6 +465,7 @@ class WorkingSet:
         if self._pages[0] != revision:
             self._pages = (revision, tuple(Page(*page) for page in self._core.pointers()))
         assembler = self._assembler
+        model = self._said.get("model", assembler.model)
         return Window(
             messages=messages,
             system=self._system,
@@ -426,12 +473,12 @@ class WorkingSet:
             events=self._events,
             tokens=tokens,
             tokens_upper=upper,
-            exact=assembler.counter.exact,
-            budget=assembler.budget,
+            exact=self._exact(),
+            budget=self._said["budget"],
             stable_prefix_tokens=stable,
             report=Report(
-                model=assembler.model,
-                policy=assembler.policy.name,
+                model=model,
+                policy=self._said["policy"].get("name", "adaptive"),
                 messages=raw,
                 steps=dict(zip(_LEVELS, levels, strict=True)),
                 compactions=compactions,
@@ -439,7 +486,7 @@ class WorkingSet:
                 tools_tokens=self._tools_tokens,
             ),
             pages=self._pages[1],
-            model=assembler.model,
+            model=model,
             dialect=assembler.dialect,
         )
 
@@ -461,20 +508,31 @@ class WorkingSet:
             PageNotFoundError: ``page_not_found``.
             InputError: ``invalid_value`` for the wrong type or a line number below 1.
         """
-        if not isinstance(cast("object", pointer), str):
-            message = f"pointer must be a str, not {type(pointer).__name__}"
-            raise InputError(message, code="invalid_value")
-        if lines is not None and min(lines) < 1:
-            message = f"lines is {lines!r}, line numbers start at 1"
-            raise InputError(message, code="invalid_value", value=min(lines), limit=1)
+        _check_text(pointer, "pointer")
+        if pattern is not None:
+            _check_text(pattern, "pattern")
+        if lines is not None:
+            given: object = lines
+            if (
+                not isinstance(given, (tuple, list))
+                or len(cast("Sequence[object]", given)) != _PAIR
+            ):
+                message = "lines must be two line numbers, the first and the last"
+                raise InputError(message, code="invalid_value")
+            for line in lines:
+                _check_whole(line, "a line number", least=1)
+            lines = (lines[0], lines[1])
         return self._core.page_in(pointer, pattern=pattern, lines=lines)
 
     def explain(self, index: int | None = None) -> list[StepReport]:
         """What happened to each step, in order, or only to the step of message ``index``.
 
         Raises:
-            InputError: ``invalid_event`` if there is no such message.
+            InputError: ``invalid_event`` if there is no such message, ``invalid_value`` if
+                ``index`` is no whole number from 0.
         """
+        if index is not None:
+            _check_whole(index, "index", least=0)
         return [StepReport(*row) for row in self._core.explain(index)]
 
     def _named_counters(self, events: Iterable[Mapping[str, Any]]) -> list[Counter]:
@@ -486,6 +544,15 @@ class WorkingSet:
         }
         names.discard(self._assembler.counter.name)
         return [found for name in sorted(names) if (found := resolved(name)) is not None]
+
+    def _exact(self) -> bool:
+        assembler = self._assembler
+        own = assembler.settings_event(system_tokens=0, tools_tokens=0)["counter"]
+        named = self._said.get("counter", own)
+        if named == own:
+            return assembler.counter.exact
+        found = resolved(named)
+        return found is not None and found.exact
 
     def _fixed_tokens(self, system: object, tools: Sequence[Any] | None) -> tuple[int, int]:
         if system is None and tools is None:
@@ -505,21 +572,14 @@ class WorkingSet:
             return
         self._system_tokens, self._tools_tokens = self._fixed_tokens(new_system, new_tools)
         self._system, self._tools = new_system, new_tools
-        self._settle()
+        self._settle({"system_tokens": self._system_tokens, "tools_tokens": self._tools_tokens})
 
-    def _settle(self) -> None:
-        """Makes an event of every setting that differs from what the log says."""
-        wanted = self._assembler.settings_event(
-            system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
-        )
-        said: dict[str, Any] = {}
-        for event in self._events:
-            if event["kind"] == "settings":
-                said.update(event)
+    def _settle(self, wanted: Mapping[str, Any]) -> None:
+        """Makes an event of every wanted setting that differs from the one in force."""
         changed = {
             key: value
             for key, value in wanted.items()
-            if key not in ("kind", "at") and said.get(key) != value
+            if key not in ("kind", "at") and self._said.get(key) != value
         }
         if changed:
             self.apply({"kind": "settings", **changed})
@@ -529,23 +589,44 @@ def _plain_event(event: Mapping[str, Any], position: int) -> dict[str, Any]:
     """A copy of an event that JSON can carry, so that a caller's later change reaches nothing."""
     try:
         copy: dict[str, Any] = json.loads(json.dumps(dict(event)))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         message = f"event {position} must be a mapping of JSON values"
         raise InputError(message, code="invalid_event") from error
     return copy
+
+
+def _check_text(value: object, name: str) -> None:
+    """Only text that has a UTF-8 form can be looked for.
+
+    Raises:
+        InputError: ``invalid_value``.
+    """
+    if not isinstance(value, str):
+        message = f"{name} must be a str, not {type(value).__name__}"
+        raise InputError(message, code="invalid_value")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        message = f"{name} must not hold lone surrogates"
+        raise InputError(message, code="invalid_value") from error
+
+
+def _check_whole(value: object, name: str, *, least: int) -> None:
+    """Whole numbers as the core takes them.
+
+    Raises:
+        InputError: ``invalid_value``.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        message = f"{name} must be an int, not {type(value).__name__}"
+        raise InputError(message, code="invalid_value")
+    limit = least if value < least else _MOST
+    if not least <= value <= _MOST:
+        message = f"{name} is {value}, must be from {least} to {_MOST}"
+        raise InputError(message, code="invalid_value", value=value, limit=limit)
 
 
 def _rebuild_assembler(
     model: str, budget: int, policy: Policy, counter: Counter, dialect: str
 ) -> Assembler:
     return Assembler(model, budget=budget, policy=policy, counter=counter, dialect=dialect)
-
-
-def _rebuild_working_set(
-    assembler: Assembler,
-    messages: list[Any],
-    events: tuple[Mapping[str, Any], ...],
-    system: object,
-    tools: Sequence[Any] | None,
-) -> WorkingSet:
-    return WorkingSet(assembler, messages, events=events, system=system, tools=tools)

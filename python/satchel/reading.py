@@ -21,6 +21,8 @@ from satchel.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
+    from satchel.usage import Usage
+
 __all__ = [
     "FORMATS",
     "STDIN",
@@ -74,26 +76,15 @@ class ReportedUsage:
 
     Attributes:
         index: how many messages the call was given, so the index of the first one of its reply.
-        input: input tokens outside the cache.
-        cache_read: input tokens read from the cache.
-        cache_write: input tokens written to the cache.
-        output: output tokens, reasoning included.
+        tokens: the figures, in the one meaning of ``usage_tokens``.
         model: the model that answered, or None.
         record: the record itself, as it stands in the file.
     """
 
     index: int
-    input: int
-    cache_read: int
-    cache_write: int
-    output: int
+    tokens: Usage
     model: str | None
     record: dict[str, Any] = field(repr=False)
-
-    @property
-    def total_input(self) -> int:
-        """Tokens of the whole input of the call, cached or not."""
-        return self.input + self.cache_read + self.cache_write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +131,7 @@ def read_transcripts(
     on_error: Literal["raise", "skip"] = "raise",
     on_read: Callable[[int], None] | None = None,
 ) -> Iterator[Transcript]:
-    """The conversations of transcript files, in order; lazily where a file has one a line.
+    r"""The conversations of transcript files, in order; lazily where a file has one a line.
 
     Text is UTF-8, with or without a byte order mark; files may be compressed by gzip. Strings keep
     lone halves of surrogate pairs, as ``json.loads`` does.
@@ -158,10 +149,11 @@ def read_transcripts(
             ``invalid_value`` for an unknown format or ``on_error``.
 
     Example:
-        >>> from pathlib import Path
-        >>> lines = '{"messages": [{"role": "user", "content": "Hello"}]}\\n' * 2
-        >>> _ = Path("two.jsonl").write_text(lines)
-        >>> [transcript.index for transcript in read_transcripts("two.jsonl")]
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     _ = file.write(b'{"messages": [{"role": "user", "content": "Hello"}]}\n' * 2)
+        ...     file.flush()
+        ...     [transcript.index for transcript in read_transcripts(file.name)]
         [0, 1]
     """
     if format != "auto" and format not in FORMATS:
@@ -193,7 +185,6 @@ def file_error(source: str, what: str, *, line: int | None = None) -> InputError
 
 def _warn(error: InputError) -> None:
     warnings.warn(f"{error}; skipped", TranscriptWarning, stacklevel=2)
-
 
 
 def _read_all(
@@ -231,16 +222,18 @@ def _read_file(
         for item in reader.finish() if at_end else reader.feed(piece):
             if isinstance(item, tuple):
                 line, what = item
-                error = file_error(source, what, line=line)
+                problem = file_error(source, what, line=line)
                 if report is None:
-                    raise error
-                report(error)
+                    raise problem
+                report(problem)
             else:
                 yield _transcript(item, source, index)
                 index += 1
 
 
 def _transcript(found: dict[str, Any], source: str, index: int) -> Transcript:
+    from satchel.usage import Usage  # noqa: PLC0415 - loads the native half
+
     dialect = cast("str | None", found["dialect"])
     guess = "openai" if found["system"] is None else "anthropic"
     return Transcript(
@@ -254,7 +247,10 @@ def _transcript(found: dict[str, Any], source: str, index: int) -> Transcript:
         source=source,
         index=index,
         line=found["line"],
-        usage=tuple(ReportedUsage(*row) for row in found["usage"]),
+        usage=tuple(
+            ReportedUsage(place, Usage(*figures), model, record)
+            for place, figures, model, record in found["usage"]
+        ),
         metadata=found["metadata"],
     )
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
 __all__ = [
+    "Dialect",
     "generate_chat",
     "generate_history",
     "histories",
@@ -246,8 +247,8 @@ def histories(  # noqa: C901 - one strategy, its parts nested because hypothesis
     """A hypothesis strategy for small histories of ``dialect``, up to ``max_steps`` steps each.
 
     Without damage every history is valid: it begins with a user (after system messages in the
-    dialects of OpenAI), every call is answered at once, ids are unique, no text is blank. Contents are
-    strings and part lists, texts reach over all of Unicode, results may be errors or images.
+    dialects of OpenAI), every call is answered at once, ids are unique, no text is blank. Contents
+    are strings and part lists, texts reach over all of Unicode, results may be errors or images.
 
     With damage one to four things are then broken: results without a call, calls without a result,
     repeated ids, empty or missing content, wrong order, unknown blocks and roles, wrong types, lone

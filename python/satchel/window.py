@@ -160,4 +160,3 @@ class Window:
                 break
             common += 1
         return WindowDiff(common, tuple(other.messages[common:]), tuple(self.messages[common:]))
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import anthropic.types as anthropic_types
 import openai.types.responses as responses_types
@@ -28,15 +28,19 @@ def chat_run() -> list[Any]:
 
 
 def responses_run() -> list[Any]:
-    text = {"type": "output_text", "text": "Running it.", "annotations": []}
-    message = {
+    text: dict[str, Any] = {"type": "output_text", "text": "Running it.", "annotations": []}
+    message: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
         "status": "completed",
         "content": [text],
     }
-    long = {**message, "id": "msg_2", "content": [{**text, "text": "It ran. " * 99}]}
+    long: dict[str, Any] = {
+        **message,
+        "id": "msg_2",
+        "content": [{**text, "text": "It ran. " * 99}],
+    }
     return [
         {"role": "user", "content": "Run it."},
         responses_types.ResponseReasoningItem(
@@ -86,7 +90,9 @@ RUNS = {
 
 
 def as_dict(message: Any) -> Any:
-    return message if isinstance(message, dict) else message.model_dump(exclude_unset=True)
+    if isinstance(message, dict):
+        return cast("dict[str, Any]", message)
+    return message.model_dump(exclude_unset=True)
 
 
 @pytest.mark.parametrize("dialect", RUNS)

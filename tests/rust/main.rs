@@ -24,6 +24,7 @@ mod images;
 mod lint;
 mod page;
 mod prune;
+mod readers;
 mod rules;
 mod score;
 mod window;

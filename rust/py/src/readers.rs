@@ -35,9 +35,12 @@ pub(crate) struct PyTranscriptReader {
 #[pymethods]
 impl PyTranscriptReader {
     #[new]
-    #[pyo3(signature = (format=None))]
-    fn new(format: Option<&str>) -> PyResult<Self> {
-        let format = format.map(Format::from_name).transpose().map_err(PyError)?;
+    #[pyo3(signature = (file_format=None))]
+    fn new(file_format: Option<&str>) -> PyResult<Self> {
+        let format = file_format
+            .map(Format::from_name)
+            .transpose()
+            .map_err(PyError)?;
         Ok(Self {
             reader: Some(Reader::new(format)),
             keys: BTreeMap::new(),
@@ -48,13 +51,13 @@ impl PyTranscriptReader {
     fn feed<'py>(
         &mut self,
         py: Python<'py>,
-        bytes: Bound<'py, PyBytes>,
+        piece: Bound<'py, PyBytes>,
     ) -> PyResult<Bound<'py, PyList>> {
         let Some(reader) = &mut self.reader else {
             return Ok(PyList::empty(py));
         };
-        let bytes = PyBackedBytes::from(bytes);
-        let items = run(py, || Ok(reader.feed(&bytes)))?;
+        let piece = PyBackedBytes::from(piece);
+        let items = run(py, || Ok(reader.feed(&piece)))?;
         self.converted(py, items)
     }
 
@@ -122,16 +125,13 @@ impl PyTranscriptReader {
     fn usage<'py>(&mut self, py: Python<'py>, usage: Usage) -> PyResult<Bound<'py, PyTuple>> {
         let record = self.value(py, usage.record)?;
         let model = usage.model.as_deref();
-        (
-            usage.index,
+        let figures = (
             usage.input,
             usage.cache_read,
             usage.cache_write,
             usage.output,
-            model,
-            record,
-        )
-            .into_pyobject(py)
+        );
+        (usage.index, figures, model, record).into_pyobject(py)
     }
 
     fn list<'py>(&mut self, py: Python<'py>, items: Vec<Json>) -> PyResult<Bound<'py, PyList>> {

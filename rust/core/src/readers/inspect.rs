@@ -38,7 +38,11 @@ fn sample(mut sample: Json, model: Option<&str>, task: Option<&Json>) -> Convers
         .into_iter()
         .map(|entry| message(with_attachments(entry, &kept)))
         .collect();
-    let index = messages.len().saturating_sub(1);
+    let is_reply = |message: &Json| message.str_at("role") == Some("assistant");
+    let index = messages
+        .iter()
+        .rposition(is_reply)
+        .unwrap_or(messages.len());
     let mut conversation = Conversation::new(Format::Inspect, "openai", messages);
     let answered = sample.at(&["output", "model"]).and_then(Json::as_str);
     conversation.name_model(model);

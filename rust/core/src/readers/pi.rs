@@ -95,7 +95,6 @@ impl Session {
                 conversation.note_str("session_id", &record, "id");
                 conversation.name_model(record.str_at("modelId"));
             }
-            Some("model_change") => conversation.name_model(record.str_at("modelId")),
             Some("compaction") => self.compactions.push(self.log.messages.len().into()),
             Some("message") => {
                 let message = record.take("message").unwrap_or_default();
