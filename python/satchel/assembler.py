@@ -142,7 +142,8 @@ class Assembler:
         policy: a `Policy`, or the name of a preset.
         counter: what counts; default: the model's own. Any object with ``count(text)`` and any
             callable ``text -> int`` will do.
-        dialect: ``openai`` or ``anthropic``; default: the model's.
+        dialect: ``openai``, ``openai-responses``, ``anthropic``, ``gemini`` or ``bedrock``;
+            default: the model's.
 
     Raises:
         InputError: ``unknown_model``, ``unknown_dialect``, or ``invalid_value``.
@@ -403,7 +404,10 @@ class WorkingSet:
         Raises:
             InputError: as in `Assembler.assemble`.
         """
-        is_one = isinstance(messages, Mapping) or hasattr(messages, "role")
+        # Messages of the clients have a role, their items a type.
+        is_one = isinstance(messages, Mapping) or any(
+            hasattr(messages, name) for name in ("role", "type")
+        )
         self._core.append(cast("Iterable[object]", [messages] if is_one else messages))
 
     def apply(self, event: Mapping[str, Any]) -> None:

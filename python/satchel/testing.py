@@ -28,9 +28,11 @@ import math
 import warnings
 from random import Random
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from satchel._fragments import CHUNK, Texts, near
+from satchel._history_forms import INSTRUCTED, Content, Dialect, Message, orphan, said
+from satchel._history_forms import step as step_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,17 +40,13 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
 __all__ = [
+    "Dialect",
     "generate_chat",
     "generate_history",
     "histories",
     "iter_history",
     "require_release",
 ]
-
-Message: TypeAlias = dict[str, Any]
-"""One message of a history, as the provider's JSON has it."""
-
-Dialect: TypeAlias = Literal["openai", "anthropic"]
 
 LARGEST_RESULT = 100_000
 """Characters at which a generated tool result is cut."""
@@ -248,9 +246,9 @@ def histories(  # noqa: C901 - one strategy, its parts nested because hypothesis
 ) -> SearchStrategy[list[Message]]:
     """A hypothesis strategy for small histories of ``dialect``, up to ``max_steps`` steps each.
 
-    Without damage every history is valid: it begins with a user (after system messages in
-    ``openai``), every call is answered at once, ids are unique, no text is blank. Contents are
-    strings and part lists, texts reach over all of Unicode, results may be errors or images.
+    Without damage every history is valid: it begins with a user (after system messages in the
+    dialects of OpenAI), every call is answered at once, ids are unique, no text is blank. Contents
+    are strings and part lists, texts reach over all of Unicode, results may be errors or images.
 
     With damage one to four things are then broken: results without a call, calls without a result,
     repeated ids, empty or missing content, wrong order, unknown blocks and roles, wrong types, lone
@@ -265,18 +263,18 @@ def histories(  # noqa: C901 - one strategy, its parts nested because hypothesis
     def history(draw: DrawFn) -> list[Message]:
         steps = draw(st.lists(st.integers(-2, 3), min_size=0, max_size=max_steps))
         messages: list[Message] = []
-        if dialect == "openai":
+        if dialect in INSTRUCTED:
             roles = draw(st.lists(st.sampled_from(["system", "developer"]), max_size=2))
-            messages += [{"role": role, "content": draw(content())} for role in roles]
+            messages += [said(dialect, role, draw(content())) for role in roles]
         ids = itertools.count()
         # A number below zero is a user turn, zero an answer, otherwise the width of a call step.
         users_turn = True
         for step in steps:
-            if users_turn or (step < 0 and dialect == "openai"):
-                messages.append({"role": "user", "content": draw(content(images=True))})
+            if users_turn or (step < 0 and dialect in INSTRUCTED):
+                messages.append(said(dialect, "user", draw(content(images=True))))
                 users_turn = False
             elif step <= 0:
-                messages.append({"role": "assistant", "content": draw(content())})
+                messages.append(said(dialect, "assistant", draw(content())))
                 users_turn = True
             else:
                 messages += draw(calls([f"call_{next(ids)}" for _ in range(step)]))
@@ -286,47 +284,22 @@ def histories(  # noqa: C901 - one strategy, its parts nested because hypothesis
         return messages
 
     @st.composite
-    def content(draw: DrawFn, *, images: bool = False) -> str | list[Message]:
+    def content(draw: DrawFn, *, images: bool = False) -> Content:
         if draw(st.booleans()):
             return draw(_text())
-        texts = draw(st.lists(_text(), min_size=1, max_size=3))
-        parts: list[Message] = [{"type": "text", "text": text} for text in texts]
+        parts: list[str | None] = [*draw(st.lists(_text(), min_size=1, max_size=3))]
         if images and draw(st.booleans()):
-            parts.append(_image(dialect))
+            parts.append(None)
         return parts
 
     @st.composite
     def calls(draw: DrawFn, ids: list[str]) -> list[Message]:
         values = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | _text()
         arguments = [draw(st.dictionaries(_text(), values, max_size=3)) for _ in ids]
-        said = draw(st.none() | _text())
+        text = draw(st.none() | _text())
         results = [draw(content()) for _ in ids]
-        if dialect == "openai":
-            functions = [{"name": "look_up", "arguments": json.dumps(item)} for item in arguments]
-            tool_calls = [
-                {"id": call_id, "type": "function", "function": function}
-                for call_id, function in zip(ids, functions, strict=True)
-            ]
-            first: Message = {"role": "assistant", "content": said, "tool_calls": tool_calls}
-            return [first] + [
-                {"role": "tool", "tool_call_id": call_id, "content": result}
-                for call_id, result in zip(ids, results, strict=True)
-            ]
-        blocks: list[Message] = [{"type": "text", "text": said}] if said else []
-        if draw(st.booleans()):
-            thought = draw(_text())
-            blocks.insert(0, {"type": "thinking", "thinking": thought, "signature": "c2ln"})
-        blocks += [
-            {"type": "tool_use", "id": call_id, "name": "look_up", "input": item}
-            for call_id, item in zip(ids, arguments, strict=True)
-        ]
-        answers: list[Message] = [
-            {"type": "tool_result", "tool_use_id": call_id, "content": result}
-            for call_id, result in zip(ids, results, strict=True)
-        ]
-        if draw(st.booleans()):
-            answers[0]["is_error"] = True
-        return [{"role": "assistant", "content": blocks}, {"role": "user", "content": answers}]
+        thought = draw(st.none() | _text())
+        return step_of(dialect, ids, arguments, text, thought, results, draw(st.booleans()))
 
     return history()
 
@@ -346,18 +319,6 @@ def _text() -> SearchStrategy[str]:
     ]
     free = st.text(min_size=1, max_size=40).filter(lambda text: not text.isspace())
     return st.sampled_from(known) | free
-
-
-def _image(dialect: Dialect) -> Message:
-    """An image part of one white pixel."""
-    head = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4"
-    pixel = head + "//8/AAX+Av4zEpUUAAAAAElFTkSuQmCC"
-    if dialect == "openai":
-        return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{pixel}"}}
-    return {
-        "type": "image",
-        "source": {"type": "base64", "media_type": "image/png", "data": pixel},
-    }
 
 
 def _junk() -> SearchStrategy[Any]:
@@ -400,7 +361,7 @@ def _break(draw: DrawFn, messages: list[Message], dialect: Dialect) -> None:
     how = draw(st.sampled_from(kinds))
     if not messages or how == "orphan":
         messages.insert(
-            at, _orphan(dialect, draw(st.sampled_from(("call_0", "call_1", "nobody", ""))))
+            at, orphan(dialect, draw(st.sampled_from(("call_0", "call_1", "nobody", ""))))
         )
         return
     message = messages[at]
@@ -414,41 +375,42 @@ def _break(draw: DrawFn, messages: list[Message], dialect: Dialect) -> None:
     elif how == "ids":
         _rename(message, draw(st.sampled_from(("call_0", "", "ü " * 30, None, 4))))
     elif how == "content":
-        message["content"] = draw(_junk())
+        message["parts" if dialect == "gemini" else "content"] = draw(_junk())
     elif how == "field":
-        keys = sorted({*message, "content", "tool_calls", "extra"})
+        keys = sorted({*message, "content", "tool_calls", "parts", "extra"})
         key = draw(st.sampled_from(keys))
         if draw(st.booleans()):
             message.pop(key, None)
         else:
             message[key] = draw(_junk())
     elif how == "block":
-        blocks, more = _listed(message.get("content")), draw(_junk())
+        key = "parts" if dialect == "gemini" else "content"
+        blocks, more = _listed(message.get(key)), draw(_junk())
         more = _listed(more) or [more]
-        message["content"] = [*more, *blocks] if draw(st.booleans()) else [*blocks, *more]
+        message[key] = [*more, *blocks] if draw(st.booleans()) else [*blocks, *more]
     else:
         message["role"] = draw(
             st.sampled_from(("tool", "assistant", "user", "system", "critic", "", None, 3))
         )
 
 
-def _orphan(dialect: Dialect, call_id: str) -> Message:
-    """A result whose call is elsewhere or nowhere."""
-    if dialect == "openai":
-        return {"role": "tool", "tool_call_id": call_id, "content": "late"}
-    block = {"type": "tool_result", "tool_use_id": call_id, "content": "late"}
-    return {"role": "user", "content": [block]}
+_INNER = ("functionCall", "functionResponse", "toolUse", "toolResult")
+_IDS = ("id", "tool_call_id", "tool_use_id", "call_id", "toolUseId")
 
 
 def _rename(message: Message, call_id: str | int | None) -> None:
     """Give every call and result of a message the same id."""
-    holders = [message, *_listed(message.get("tool_calls")), *_listed(message.get("content"))]
+    holders: list[object] = [message]
+    for key in ("tool_calls", "content", "parts"):
+        holders += _listed(message.get(key))
     for holder in holders:
         if isinstance(holder, dict):
             fields = cast("dict[str, object]", holder)
-            for name in ("id", "tool_call_id", "tool_use_id"):
-                if name in fields:
-                    fields[name] = call_id
+            inner = (fields.get(name) for name in _INNER)
+            for found in (fields, *inner):
+                if isinstance(found, dict):
+                    named = cast("dict[str, object]", found)
+                    named.update({name: call_id for name in _IDS if name in named})
 
 
 def _listed(value: object) -> list[object]:

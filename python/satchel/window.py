@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any
+
+from satchel._client_calls import client_call
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 __all__ = ["Page", "Report", "StepReport", "Window", "WindowDiff"]
-
-_MARK: Final = {"type": "ephemeral"}
-_MARKABLE: Final = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,22 +137,20 @@ class Window:
     def as_kwargs(self) -> dict[str, Any]:
         """Arguments of the provider's own client call: model, messages, and what was given.
 
-        For ``anthropic`` the system prompt and the messages at ``cache_breakpoints`` carry cache
-        marks, on copies. For ``openai`` a system prompt comes first among the messages.
+        ======================  ==============================================================
+        ``openai``              ``model``, ``messages`` with the system prompt first, ``tools``
+        ``openai-responses``    ``model``, ``input``, ``instructions``, ``tools``
+        ``anthropic``           ``model``, ``messages``, ``system``, ``tools``
+        ``gemini``              ``model``, ``contents``, ``config`` with ``system_instruction``
+                                and ``tools``
+        ``bedrock``             ``modelId``, ``messages``, ``system``, ``toolConfig``
+        ======================  ==============================================================
+
+        For ``anthropic`` and ``bedrock`` the system prompt (else the last tool) and the messages at
+        ``cache_breakpoints`` carry cache marks, at most four; marks that the history carries
+        already are left out. All of this happens on copies.
         """
-        kwargs: dict[str, Any] = {"model": self.model, "messages": self.messages}
-        if self.tools is not None:
-            kwargs["tools"] = self.tools
-        if self.dialect == "anthropic":
-            if self.system is not None:
-                kwargs["system"] = _marked_content(self.system)
-            messages = list(self.messages)
-            for index in self.cache_breakpoints:
-                messages[index] = _marked(messages[index])
-            kwargs["messages"] = messages
-        elif self.system is not None:
-            kwargs["messages"] = [{"role": "system", "content": self.system}, *self.messages]
-        return kwargs
+        return client_call(self)
 
     def diff(self, other: Window) -> WindowDiff:
         """How this window differs from the earlier window ``other``."""
@@ -163,30 +160,3 @@ class Window:
                 break
             common += 1
         return WindowDiff(common, tuple(other.messages[common:]), tuple(self.messages[common:]))
-
-
-def _marked(message: Any) -> Any:  # noqa: ANN401 - a message is whatever the caller's SDK makes
-    """A copy of a message whose last block carries a cache mark, where blocks can carry one."""
-    if not isinstance(message, dict):
-        return message
-    fields = cast("dict[str, Any]", message)
-    content = fields.get("content")
-    marked = _marked_content(content)
-    return fields if marked is content else {**fields, "content": marked}
-
-
-def _marked_content(content: Any) -> Any:  # noqa: ANN401 - likewise
-    if isinstance(content, str):
-        if not content.strip():
-            return content
-        return [{"type": "text", "text": content, "cache_control": _MARK}]
-    if not isinstance(content, (list, tuple)) or not content:
-        return cast("object", content)
-    blocks = [*cast("Sequence[Any]", content)]
-    last = blocks[-1]
-    if not isinstance(last, dict):
-        return blocks
-    block = cast("dict[str, Any]", last)
-    if block.get("type") not in _MARKABLE:
-        return blocks
-    return [*blocks[:-1], {**block, "cache_control": _MARK}]

@@ -1,6 +1,6 @@
 """Windows, budgets, scores and pruning: one call each, on plain lists of messages.
 
-Messages are dicts of the dialects ``openai`` and ``anthropic``. These functions never fail on what
+Messages are dicts of any dialect. These functions never fail on what
 a message holds: one that cannot be read counts as a plain message whose text is its JSON. They
 change nothing in place and return the caller's own objects. They promise neither a request that
 its provider accepts nor one that fits; `satchel.Assembler` does.
@@ -111,7 +111,7 @@ def sliding_window(
     Args:
         messages: the history, oldest first.
         max_messages: most messages to keep besides the system messages; 0 keeps none.
-        dialect: ``"openai"`` or ``"anthropic"``; None recognises calls and results of both.
+        dialect: the messages' dialect; None recognises calls and results of all.
 
     Returns:
         A new list of the same objects; each of its two parts is in the order of the history.
@@ -154,7 +154,7 @@ def token_window(
         counter: count the content text (string content, text blocks and the text of results) with
             this counter; together with ``model``, the counter for that model's formula. By default
             content text in ``o200k_base``.
-        dialect: ``"openai"`` or ``"anthropic"``; None recognises calls and results of both.
+        dialect: the messages' dialect; None recognises calls and results of all.
 
     Returns:
         A new list of the same objects; each of its two parts is in the order of the history.

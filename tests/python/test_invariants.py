@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from satchel.testing import Dialect
 
 Message = dict[str, Any]
-DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic")
+DIALECTS: tuple[Dialect, ...] = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
 
 
 def errors(messages: list[Any], dialect: str) -> list[str]:
@@ -84,6 +84,35 @@ def test_incremental_equals_rebuild(dialect: Dialect, data: st.DataObject) -> No
             working_set.window()
         return
     assert dumped(working_set.window().messages) == dumped(expected.messages)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@given(data=st.data())
+def test_the_functions_keep_steps_whole(dialect: Dialect, data: st.DataObject) -> None:
+    messages = data.draw(histories(dialect, max_steps=16))
+    before = copy.deepcopy(messages)
+    named = data.draw(st.sampled_from([None, dialect]))
+    own = {id(message) for message in messages}
+    roomy = satchel.Assembler("gpt-4o", dialect=dialect, budget=1_000_000)
+    windows = [
+        satchel.sliding_window(messages, data.draw(st.integers(0, 20)), dialect=named),
+        satchel.token_window(messages, data.draw(st.integers(0, 2_000)), dialect=named),
+        satchel.token_window(
+            messages, data.draw(st.integers(0, 2_000)), model="gpt-4o", dialect=dialect
+        ),
+    ]
+    for window in windows:
+        assert all(id(message) in own for message in window)
+        # Every call has its results, every result its call: nothing is open, nothing refused.
+        roomy.assemble(window)
+    pruned = satchel.prune_tool_outputs(messages, max_chars=10, keep_last=0)
+    assert len(pruned) == len(messages)
+    assert satchel.prune_tool_outputs(pruned, max_chars=10, keep_last=0) == pruned
+    roomy.assemble(pruned)
+    scores = satchel.score_messages(messages)
+    assert scores.shape == (len(messages),)
+    assert bool(((scores >= 0) & (scores <= 1)).all())
+    assert messages == before
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import collections
 import dataclasses
 import enum
 import json
+import random
 import sys
 import types
 from typing import Any
@@ -15,9 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import satchel
 from satchel import _core, errors
 
-DIALECTS = ("openai", "anthropic")
+DIALECTS = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
 
 
 def outcome(read: Any, message: Any, dialect: str) -> Any:
@@ -33,6 +36,9 @@ words = st.sampled_from(
         "role", "content", "type", "text", "user", "assistant", "tool", "system", "function",
         "tool_calls", "function_call", "arguments", "id", "name", "tool_call_id", "tool_use",
         "tool_result", "tool_use_id", "input", "is_error", "thinking", "refusal", "image",
+        "function_call_output", "call_id", "output", "reasoning", "shell_call", "model", "parts",
+        "functionCall", "functionResponse", "args", "response", "thought", "toolUse", "toolResult",
+        "toolUseId",
     ],
 )  # fmt: skip
 leaves = (
@@ -64,7 +70,11 @@ def test_objects_and_json_read_the_same(message: Any, dialect: str) -> None:
 
 @given(st.text(), st.sampled_from(DIALECTS))
 def test_a_text_is_kept_byte_for_byte(text: str, dialect: str) -> None:
-    described = _core.describe_message({"role": "user", "content": text}, dialect)
+    message = {
+        "gemini": {"role": "user", "parts": [{"text": text}]},
+        "bedrock": {"role": "user", "content": [{"text": text}]},
+    }.get(dialect, {"role": "user", "content": text})
+    described = _core.describe_message(message, dialect)
     assert described["parts"][0]["page"] == text.encode()
 
 
@@ -268,3 +278,15 @@ def test_detection() -> None:
     assert _core.detect_dialect([plain, {"role": "tool", "content": "x"}]) == "openai"
     message: dict[str, Any] = {"role": "assistant", "content": [{"type": "tool_use"}]}
     assert _core.detect_dialect([plain, message]) == "anthropic"
+
+
+@pytest.mark.parametrize("size", range(7))
+def test_bytes_are_payloads_and_read_as_base64(size: int) -> None:
+    payload = bytes(range(250, 250 + size)) if size < 6 else random.Random(0).randbytes(1_000)  # noqa: S311 - not for secrets
+    block = {"image": {"format": "png", "source": {"bytes": payload}}}
+    message = {"role": "user", "content": [block]}
+    page: bytes = _core.describe_message(message, "bedrock")["parts"][0]["page"]
+    found = json.loads(page)["image"]["source"]["bytes"]
+    assert base64.b64decode(found) == payload
+    window = satchel.Assembler("gpt-4o", dialect="bedrock", budget=5_000).assemble([message])
+    assert window.messages[0] is message

@@ -3,6 +3,7 @@
 use satchel_core::ErrorKind;
 use satchel_core::dialect::{Dialect, detect};
 use satchel_core::message::{Field, PartKind, Place, Role};
+use satchel_core::transcript::Transcript;
 use serde_json::{Value, json};
 
 use crate::dialect::{failure, keys, parts, read};
@@ -332,4 +333,79 @@ fn told_by_items_and_blocks() {
     let answer = json!({"type": "message", "role": "assistant", "id": "msg_1",
         "content": [{"type": "text", "text": "hi"}]});
     assert_eq!(detect([&answer]), None);
+}
+
+/// Steps of items, as (first, end).
+fn steps(items: &[Value]) -> Vec<(u32, u32)> {
+    let mut transcript = Transcript::new(RESPONSES.glue());
+    for item in items {
+        transcript.push(read(RESPONSES, item).unwrap(), 0).unwrap();
+    }
+    let bounds = transcript.steps().iter();
+    bounds.map(|step| (step.first, step.end)).collect()
+}
+
+#[test]
+fn a_step_is_one_answer_with_its_results() {
+    let user = json!({"role": "user", "content": "hi"});
+    let reasoning = json!({"type": "reasoning", "summary": []});
+    let said = json!({"type": "message", "role": "assistant",
+        "content": [{"type": "output_text", "text": "hm"}]});
+    let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": "f"});
+    let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "42"});
+    let search = json!({"type": "web_search_call", "id": "ws"});
+    // Reasoning, text, two calls, their results in another order.
+    let items = [
+        user.clone(),
+        reasoning.clone(),
+        said.clone(),
+        call("a"),
+        call("b"),
+        output("b"),
+        output("a"),
+        reasoning.clone(),
+        said.clone(),
+    ];
+    assert_eq!(steps(&items), [(0, 1), (1, 7), (7, 9)]);
+    // A search holds its result; the answer after it belongs to its reasoning.
+    let items = [
+        reasoning.clone(),
+        search.clone(),
+        said.clone(),
+        user.clone(),
+    ];
+    assert_eq!(steps(&items), [(0, 3), (3, 4)]);
+    // Without reasoning and calls, answers stand alone.
+    assert_eq!(
+        steps(&[said.clone(), said.clone(), user]),
+        [(0, 1), (1, 2), (2, 3)]
+    );
+    // What the model says between a call and its result.
+    let items = [call("a"), said.clone(), output("a"), said];
+    assert_eq!(steps(&items), [(0, 3), (3, 4)]);
+}
+
+#[test]
+fn a_program_spans_its_own_calls() {
+    let items = [
+        json!({"type": "program", "id": "p", "call_id": "p", "code": "f(); g()"}),
+        json!({"type": "function_call", "call_id": "a", "name": "f"}),
+        json!({"type": "function_call_output", "call_id": "a", "output": "1"}),
+        json!({"type": "function_call", "call_id": "b", "name": "g"}),
+        json!({"type": "function_call_output", "call_id": "b", "output": "2"}),
+        json!({"type": "program_output", "id": "o", "call_id": "p", "result": "3"}),
+        json!({"role": "assistant", "content": "3"}),
+    ];
+    assert_eq!(steps(&items), [(0, 6), (6, 7)]);
+}
+
+#[test]
+fn searches_without_ids_pair_by_order() {
+    let items = [
+        json!({"type": "tool_search_call", "arguments": {"q": "a"}}),
+        json!({"type": "tool_search_output", "tools": []}),
+        json!({"type": "local_shell_call", "id": "x", "call_id": "c", "action": {}}),
+        json!({"type": "local_shell_call_output", "id": "y", "output": "{}"}),
+    ];
+    assert_eq!(steps(&items), [(0, 2), (2, 4)]);
 }

@@ -1,0 +1,226 @@
+"""How one conversation is written in each dialect, for the strategies of ``satchel.testing``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, Literal, TypeAlias
+
+__all__ = ["DIALECTS", "INSTRUCTED", "Content", "Dialect", "Message", "orphan", "said", "step"]
+
+Message: TypeAlias = dict[str, Any]
+"""One message of a history, as the provider's JSON has it."""
+
+Dialect: TypeAlias = Literal["openai", "openai-responses", "anthropic", "gemini", "bedrock"]
+
+Content: TypeAlias = str | list[str | None]
+"""One text, or several parts: texts, and None for an image."""
+
+DIALECTS: Final[tuple[Dialect, ...]] = (
+    "openai",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "bedrock",
+)
+
+INSTRUCTED: Final = frozenset({"openai", "openai-responses"})
+"""Dialects with instructions among the messages."""
+
+_HEAD: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4"
+_PIXEL: Final = _HEAD + "//8/AAX+Av4zEpUUAAAAAElFTkSuQmCC"
+
+
+def said(dialect: Dialect, role: str, content: Content) -> Message:
+    """A message of ``role`` without calls."""
+    if dialect == "gemini":
+        role = "model" if role == "assistant" else role
+        return {"role": role, "parts": _parts(dialect, role, content)}
+    return {"role": role, "content": _content(dialect, role, content)}
+
+
+def step(  # noqa: PLR0917 - private, one argument for each piece
+    dialect: Dialect,
+    ids: list[str],
+    arguments: list[dict[str, Any]],
+    text: str | None,
+    thought: str | None,
+    results: list[Content],
+    failed: bool,  # noqa: FBT001 - likewise
+) -> list[Message]:
+    """Calls of the tool ``look_up``, one for each id, and their results."""
+    rows = list(zip(ids, arguments, results, strict=True))
+    match dialect:
+        case "openai":
+            return _openai_step(rows, text)
+        case "openai-responses":
+            return _responses_step(rows, text, thought)
+        case "gemini":
+            return _gemini_step(rows, text, thought, failed=failed)
+        case "anthropic":
+            return _anthropic_step(rows, text, thought, failed=failed)
+        case "bedrock":
+            return _bedrock_step(rows, text, thought, failed=failed)
+
+
+def orphan(dialect: Dialect, name: str) -> Message:
+    """A result whose call is elsewhere or nowhere."""
+    match dialect:
+        case "openai":
+            return {"role": "tool", "tool_call_id": name, "content": "late"}
+        case "openai-responses":
+            return {"type": "function_call_output", "call_id": name, "output": "late"}
+        case "anthropic":
+            block = {"type": "tool_result", "tool_use_id": name, "content": "late"}
+            return {"role": "user", "content": [block]}
+        case "gemini":
+            response = {"id": name, "name": "look_up", "response": {"output": "late"}}
+            return {"role": "user", "parts": [{"functionResponse": response}]}
+        case "bedrock":
+            result = {"toolUseId": name, "content": [{"text": "late"}]}
+            return {"role": "user", "content": [{"toolResult": result}]}
+
+
+def _content(dialect: Dialect, role: str, content: Content) -> str | list[Message]:
+    """The content where a string stands for one text, if the dialect has that form."""
+    if isinstance(content, str) and dialect != "bedrock":
+        return content
+    return _parts(dialect, role, content)
+
+
+def _parts(dialect: Dialect, role: str, content: Content) -> list[Message]:
+    pieces = [content] if isinstance(content, str) else content
+    return [_image(dialect) if text is None else _text(dialect, role, text) for text in pieces]
+
+
+def _text(dialect: Dialect, role: str, text: str) -> Message:
+    match dialect:
+        case "openai" | "anthropic":
+            return {"type": "text", "text": text}
+        case "openai-responses":
+            return {"type": "output_text" if role == "assistant" else "input_text", "text": text}
+        case "gemini" | "bedrock":
+            return {"text": text}
+
+
+def _image(dialect: Dialect) -> Message:
+    """An image part of one white pixel."""
+    url = f"data:image/png;base64,{_PIXEL}"
+    match dialect:
+        case "openai":
+            return {"type": "image_url", "image_url": {"url": url}}
+        case "openai-responses":
+            return {"type": "input_image", "image_url": url}
+        case "anthropic":
+            source = {"type": "base64", "media_type": "image/png", "data": _PIXEL}
+            return {"type": "image", "source": source}
+        case "gemini":
+            return {"inlineData": {"mimeType": "image/png", "data": _PIXEL}}
+        case "bedrock":
+            return {"image": {"format": "png", "source": {"bytes": _PIXEL}}}
+
+
+_Rows: TypeAlias = list[tuple[str, dict[str, Any], Content]]
+
+
+def _openai_step(rows: _Rows, text: str | None) -> list[Message]:
+    calls = [
+        {
+            "id": name,
+            "type": "function",
+            "function": {"name": "look_up", "arguments": json.dumps(item)},
+        }
+        for name, item, _ in rows
+    ]
+    results: list[Message] = [
+        {"role": "tool", "tool_call_id": name, "content": _content("openai", "tool", result)}
+        for name, _, result in rows
+    ]
+    return [{"role": "assistant", "content": text, "tool_calls": calls}, *results]
+
+
+def _responses_step(rows: _Rows, text: str | None, thought: str | None) -> list[Message]:
+    dialect: Dialect = "openai-responses"
+    items: list[Message] = []
+    if thought is not None:
+        summary = [{"type": "summary_text", "text": thought}]
+        items.append({"type": "reasoning", "summary": summary, "encrypted_content": "gAAA"})
+    if text is not None:
+        content = _parts(dialect, "assistant", text)
+        items.append({"type": "message", "role": "assistant", "content": content})
+    items += [
+        {
+            "type": "function_call",
+            "call_id": name,
+            "name": "look_up",
+            "arguments": json.dumps(item),
+        }
+        for name, item, _ in rows
+    ]
+    items += [
+        {
+            "type": "function_call_output",
+            "call_id": name,
+            "output": _content(dialect, "user", result),
+        }
+        for name, _, result in rows
+    ]
+    return items
+
+
+def _gemini_step(
+    rows: _Rows, text: str | None, thought: str | None, *, failed: bool
+) -> list[Message]:
+    parts = _parts("gemini", "model", [text] if text else [])
+    answers: list[Message] = []
+    for at, (name, item, result) in enumerate(rows):
+        call: Message = {"functionCall": {"id": name, "name": "look_up", "args": item}}
+        if thought is not None and at == 0:
+            parts.insert(0, {"text": thought, "thought": True})
+            call["thoughtSignature"] = "c2ln"
+        parts.append(call)
+        texts = [result] if isinstance(result, str) else [piece for piece in result if piece]
+        key = "error" if failed and at == 0 else "output"
+        response = {key: texts[0]} if len(texts) == 1 else {key: texts, "count": len(texts)}
+        answers.append({"functionResponse": {"id": name, "name": "look_up", "response": response}})
+    return [{"role": "model", "parts": parts}, {"role": "user", "parts": answers}]
+
+
+def _anthropic_step(
+    rows: _Rows, text: str | None, thought: str | None, *, failed: bool
+) -> list[Message]:
+    blocks = _parts("anthropic", "assistant", [text] if text else [])
+    if thought is not None:
+        blocks.insert(0, {"type": "thinking", "thinking": thought, "signature": "c2ln"})
+    blocks += [
+        {"type": "tool_use", "id": name, "name": "look_up", "input": item} for name, item, _ in rows
+    ]
+    answers: list[Message] = [
+        {
+            "type": "tool_result",
+            "tool_use_id": name,
+            "content": _content("anthropic", "user", result),
+        }
+        for name, _, result in rows
+    ]
+    if failed:
+        answers[0]["is_error"] = True
+    return [{"role": "assistant", "content": blocks}, {"role": "user", "content": answers}]
+
+
+def _bedrock_step(
+    rows: _Rows, text: str | None, thought: str | None, *, failed: bool
+) -> list[Message]:
+    blocks = _parts("bedrock", "assistant", [text] if text else [])
+    if thought is not None:
+        reasoning = {"text": thought, "signature": "c2ln"}
+        blocks.insert(0, {"reasoningContent": {"reasoningText": reasoning}})
+    blocks += [
+        {"toolUse": {"toolUseId": name, "name": "look_up", "input": item}} for name, item, _ in rows
+    ]
+    answers: list[Message] = [
+        {"toolResult": {"toolUseId": name, "content": _parts("bedrock", "user", result)}}
+        for name, _, result in rows
+    ]
+    if failed:
+        answers[0]["toolResult"]["status"] = "error"
+    return [{"role": "assistant", "content": blocks}, {"role": "user", "content": answers}]
