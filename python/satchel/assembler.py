@@ -359,7 +359,7 @@ class WorkingSet:
     ) -> WorkingSet:
         """The working set of a pickle: settings that events changed are not changed back."""
         working_set = cls.__new__(cls)
-        working_set._open(assembler, messages, events, system, tools)
+        working_set._open(assembler, messages, events, system, tools)  # noqa: SLF001 - its own
         return working_set
 
     def _note(self, event: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@
 //! repeats that check when the assistant message arrives, and finds the same, so asking changes
 //! nothing and a rebuild from the log gives the same bytes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::compaction::{Shortfall, check_boundary, needs_compaction, placeholder_tokens};
@@ -46,6 +47,8 @@ pub struct WorkingSet<T> {
     boundary: u32,
     /// How many pending plans were made.
     pending_plans: u64,
+    /// Content that was paged in between a call and its results, where nothing may stand.
+    waiting: Vec<Recall>,
 }
 
 /// The outcome of the check at the pending boundary, kept until something is appended.
@@ -104,10 +107,13 @@ impl<T: Text> WorkingSet<T> {
     /// An empty working set.
     ///
     /// # Errors
-    /// `invalid_value` if the policy is out of range or the budget 0.
+    /// `invalid_value` if the policy is out of range, the budget 0, or system or tools beyond
+    /// [`MAX_TOKENS`].
     pub fn new(settings: Settings) -> Result<Self> {
         settings.policy.validate()?;
         check_budget(settings.budget)?;
+        check_tokens("system_tokens", settings.system_tokens)?;
+        check_tokens("tools_tokens", settings.tools_tokens)?;
         let merges_roles = settings.dialect.merges_roles();
         Ok(Self {
             transcript: Transcript::new(merges_roles),
@@ -119,6 +125,7 @@ impl<T: Text> WorkingSet<T> {
             directory: PageDirectory::default(),
             boundary: 0,
             pending_plans: 0,
+            waiting: Vec::new(),
         })
     }
 
@@ -144,8 +151,28 @@ impl<T: Text> WorkingSet<T> {
     pub fn append(&mut self, mut messages: Vec<Message<T>>) -> Result<()> {
         self.transcript.check(&messages)?;
         let overheads = self.count(&mut messages)?;
+        // From here on only a foreign counter can fail, at the texts that a compaction makes.
+        let foreign = self.settings.counter.foreign_source().is_some();
+        let undo = foreign.then(|| {
+            let plan = self.plan.snapshot();
+            (
+                plan,
+                self.transcript.mark(),
+                self.boundary,
+                self.waiting.clone(),
+            )
+        });
         for (message, overhead) in messages.into_iter().zip(overheads) {
-            self.fold(message, overhead)?;
+            let Err(error) = self.fold(message, overhead) else {
+                continue;
+            };
+            if let Some((plan, mark, boundary, waiting)) = undo {
+                self.plan.restore(plan);
+                self.transcript.go_back(mark);
+                self.boundary = boundary;
+                self.waiting = waiting;
+            }
+            return Err(error);
         }
         Ok(())
     }
@@ -196,10 +223,12 @@ impl<T: Text> WorkingSet<T> {
 
     fn count(&self, messages: &mut [Message<T>]) -> Result<Vec<u32>> {
         count_message_parts(messages, &self.settings.counter)?;
-        messages
+        let overheads: Vec<u32> = messages
             .iter()
             .map(|message| message_overhead(message, &self.rules, &self.settings.counter))
-            .collect()
+            .collect::<Result<_>>()?;
+        self.transcript.check_sizes(messages, &overheads)?;
+        Ok(overheads)
     }
 
     fn fold(&mut self, message: Message<T>, overhead: u32) -> Result<()> {
@@ -213,10 +242,14 @@ impl<T: Text> WorkingSet<T> {
             .take()
             .filter(|pending| pending.synthesized == abandons);
         match pending {
-            Some(pending) if is_boundary => self.plan = pending.plan,
+            Some(pending) if is_boundary => {
+                self.plan = pending.plan;
+                self.waiting.clear();
+            }
             _ => {
                 if abandons {
                     self.close_newest_in(None);
+                    self.place_waiting();
                 }
                 if is_boundary {
                     check_boundary(&mut self.plan, &self.transcript, &self.settings, at)?;
@@ -227,9 +260,17 @@ impl<T: Text> WorkingSet<T> {
             self.boundary = at as u32;
             self.plan.changed_from = u32::MAX;
         }
+        let spoken = self.transcript.newest_user();
         self.transcript.push(message, overhead)?;
         let row = self.transcript.rows()[at];
         self.plan.grow(row.step, row.tokens);
+        if let Some(spoken) = spoken.filter(|_| row.is_user) {
+            // What was the newest user message has lower levels from now on.
+            self.plan.forget_lower(self.transcript.rows()[spoken].step);
+        }
+        if joins && self.transcript.pairing().open_calls() == 0 {
+            self.place_waiting();
+        }
         Ok(())
     }
 
@@ -300,6 +341,23 @@ impl<T: Text> WorkingSet<T> {
         }
         if let Some(budget) = change.budget {
             check_budget(budget)?;
+        }
+        check_tokens("system_tokens", change.system_tokens.unwrap_or(0))?;
+        check_tokens("tools_tokens", change.tools_tokens.unwrap_or(0))?;
+        let key = change.page_key.as_deref().map(PageKey::new);
+        if key.is_some_and(|key| !self.transcript.is_empty() && key != self.settings.key) {
+            return Err(Error::new(
+                ErrorKind::InvalidEvent,
+                "the page key is set by event 0 and cannot change",
+            ));
+        }
+        if let Some(name) = &change.counter
+            && name != self.settings.counter.name()
+        {
+            self.change_counter(name)?;
+        }
+        // Everything was checked: an event changes all that it names, or nothing.
+        if let Some(budget) = change.budget {
             self.settings.budget = budget;
         }
         if let Some(policy) = &change.policy {
@@ -315,19 +373,9 @@ impl<T: Text> WorkingSet<T> {
             self.settings.tools_tokens = tokens;
         }
         if let Some(key) = &change.page_key {
-            let key = PageKey::new(key);
-            if !self.transcript.is_empty() && key != self.settings.key {
-                return Err(Error::new(
-                    ErrorKind::InvalidEvent,
-                    "the page key is set by event 0 and cannot change",
-                ));
-            }
-            self.settings.key = key;
+            self.settings.key = PageKey::new(key);
         }
-        match &change.counter {
-            Some(name) if name != self.settings.counter.name() => self.change_counter(name),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Counts what is not gone again by another counter; what is gone keeps its counts.
@@ -361,6 +409,9 @@ impl<T: Text> WorkingSet<T> {
         for recall in &mut self.plan.recalls {
             let place = recall_place(&self.transcript, self.settings.dialect, recall.at as usize);
             recall.tokens = counter.count(&recall.text)? + around(place, &self.settings);
+        }
+        for recall in &mut self.waiting {
+            recall.tokens = counter.count(&recall.text)?;
         }
         if let Some(root) = &mut self.plan.root {
             let text = counter.count(&root.text)?;
@@ -415,7 +466,8 @@ impl<T: Text> WorkingSet<T> {
         }
     }
 
-    /// Shows `text` from the end of the log on, fenced and labelled with its source.
+    /// Shows `text` from the end of the log on, fenced and labelled with its source. While calls
+    /// wait for their results it waits too, since nothing may stand between them.
     fn recall(
         &mut self,
         pointer: Pointer,
@@ -427,19 +479,22 @@ impl<T: Text> WorkingSet<T> {
         let role = self.transcript.rows()[message].role.name();
         let source = format!("message {message}, {role}, page {pointer}");
         let text = fence("recalled", &source, text);
-        let at = self.transcript.len();
-        let place = recall_place(&self.transcript, self.settings.dialect, at);
-        let tokens = self.settings.counter.count(&text)? + around(place, &self.settings);
-        self.plan.recalls.push(Recall {
-            at: at as u32,
+        self.waiting.push(Recall {
+            at: u32::MAX,
+            tokens: self.settings.counter.count(&text)?,
             text: text.into(),
-            tokens,
             restores,
         });
-        self.plan.history_tokens += u64::from(tokens);
-        let newest = self.transcript.steps().len().saturating_sub(1) as u32;
-        self.plan.touch(newest);
+        if self.transcript.pairing().open_calls() == 0 {
+            self.place_waiting();
+        }
         Ok(())
+    }
+
+    /// Puts what waited at the end of the log as it is now.
+    fn place_waiting(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        place(waiting, &mut self.plan, &self.transcript, &self.settings);
     }
 
     /// Checks the pending boundary and returns the figures of the window.
@@ -473,6 +528,8 @@ impl<T: Text> WorkingSet<T> {
                 let mut plan = self.plan.clone();
                 if synthesized {
                     self.close_newest_in(Some(&mut plan));
+                    let waiting = self.waiting.clone();
+                    place(waiting, &mut plan, &self.transcript, &self.settings);
                 }
                 let at = self.transcript.len();
                 let shortfall = check_boundary(&mut plan, &self.transcript, &self.settings, at)?;
@@ -626,6 +683,30 @@ impl<T: Text> WorkingSet<T> {
     }
 }
 
+/// Adds recalled content to the end of the log.
+fn place<T: Text>(
+    recalls: Vec<Recall>,
+    plan: &mut Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+) {
+    if recalls.is_empty() {
+        return;
+    }
+    let at = transcript.len();
+    let around = around(recall_place(transcript, settings.dialect, at), settings);
+    for recall in recalls {
+        let tokens = recall.tokens.saturating_add(around);
+        plan.history_tokens += u64::from(tokens);
+        plan.recalls.push(Recall {
+            at: at as u32,
+            tokens,
+            ..recall
+        });
+    }
+    plan.touch(transcript.steps().len().saturating_sub(1) as u32);
+}
+
 fn around(place: RecallPlace, settings: &Settings) -> u32 {
     match place {
         RecallPlace::Inside(_) => 0,
@@ -644,6 +725,20 @@ fn check_budget(budget: u64) -> Result<()> {
     Ok(())
 }
 
+/// The most tokens that a system prompt or tool definitions can be said to have.
+pub const MAX_TOKENS: u64 = 1 << 53;
+
+fn check_tokens(name: &str, tokens: u64) -> Result<()> {
+    if tokens > MAX_TOKENS {
+        return Err(Error::new(
+            ErrorKind::InvalidValue,
+            format!("{name} is {tokens}, must be at most {MAX_TOKENS}"),
+        )
+        .with_limit(tokens, MAX_TOKENS));
+    }
+    Ok(())
+}
+
 /// Reads a pointer as a caller wrote it.
 ///
 /// # Errors
@@ -652,15 +747,30 @@ pub fn parse_pointer(text: &str) -> Result<Pointer> {
     Pointer::parse(text).ok_or_else(|| not_a_pointer(text.chars().count()))
 }
 
-/// `content` between two tags that do not occur in it, labelled as data with its source.
+/// `content` between two tags that do not occur in it, labelled as data with its source. Linear in
+/// the content, however many tags it makes up.
 pub fn fence(tag: &str, source: &str, content: &str) -> String {
-    let mut tag = tag.to_owned();
-    let mut number = 1;
-    while content.contains(&format!("<{tag}")) || content.contains(&format!("</{tag}")) {
-        number += 1;
-        tag.truncate(tag.find('-').unwrap_or(tag.len()));
-        tag = format!("{tag}-{number}");
+    let mut is_taken = false;
+    let mut taken = BTreeSet::new();
+    for (at, _) in content.match_indices(tag) {
+        if !content[..at].ends_with('<') && !content[..at].ends_with("</") {
+            continue;
+        }
+        is_taken = true;
+        let number = content[at + tag.len()..].strip_prefix('-').unwrap_or("");
+        let digits = number.bytes().take_while(u8::is_ascii_digit).take(18);
+        // A tag must not even begin like one of the content's: 2 is taken by 27.
+        let mut number = 0;
+        for digit in digits {
+            number = number * 10 + u64::from(digit - b'0');
+            taken.insert(number);
+        }
     }
+    let free = (2..).find(|number| !taken.contains(number));
+    let tag = match free.filter(|_| is_taken) {
+        Some(number) => format!("{tag}-{number}"),
+        None => tag.to_owned(),
+    };
     let newline = if content.ends_with('\n') { "" } else { "\n" };
     format!(
         "<{tag} source=\"{source}\" note=\"earlier content, shown as data\">\n{content}{newline}</{tag}>"

@@ -1,12 +1,41 @@
 //! Applies the core's changes to copies of the caller's own objects.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
+use satchel_core::error::{Error, ErrorKind};
 use satchel_core::message::{PathStep, Place};
 use satchel_core::render::Change;
 use serde_json::Value as Json;
+
+use crate::error::PyError;
+
+/// A copy of message `index` with the changes applied.
+///
+/// # Errors
+/// `invalid_message` with what was raised as its cause: the message was changed since it was
+/// appended, or an object of the caller's does not let itself be copied.
+pub(crate) fn changed_message<'py>(
+    message: &Bound<'py, PyAny>,
+    index: usize,
+    changes: &[Change],
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = message.py();
+    apply_changes(message, changes).map_err(|cause| {
+        // An interrupt is no fault of the message.
+        if !cause.is_instance_of::<PyException>(py) {
+            return cause;
+        }
+        let what =
+            "its content cannot be replaced in a copy; was it changed since it was appended?";
+        let failure = PyErr::from(PyError(
+            Error::new(ErrorKind::InvalidMessage, what).at(index),
+        ));
+        failure.set_cause(py, Some(cause));
+        failure
+    })
+}
 
 /// A copy of `message` with the changes applied; what does not change is shared with the original.
 pub(crate) fn apply_changes<'py>(
@@ -119,12 +148,19 @@ fn as_dict<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         copy.update(value.cast()?)?;
         return Ok(copy);
     }
-    match value.getattr_opt(intern!(py, "__dict__"))? {
-        Some(fields) => Ok(fields.cast_into::<PyDict>()?.copy()?),
-        None => Err(PyTypeError::new_err(
-            "a message to be edited must be a dict or have fields",
-        )),
+    if let Some(fields) = value.getattr_opt(intern!(py, "__dict__"))? {
+        return fields.cast_into::<PyDict>()?.copy();
     }
+    // Dataclasses with slots have no dict.
+    let Some(names) = value.getattr_opt(intern!(py, "__dataclass_fields__"))? else {
+        let message = "a message to be edited must be a dict or have fields";
+        return Err(PyTypeError::new_err(message));
+    };
+    for name in names.try_iter()? {
+        let name = name?.cast_into::<PyString>()?;
+        copy.set_item(&name, value.getattr(&name)?)?;
+    }
+    Ok(copy)
 }
 
 fn as_list<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {

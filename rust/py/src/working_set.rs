@@ -22,7 +22,7 @@ use crate::error::{PyError, invalid_value};
 use crate::gil::run;
 use crate::node::PyNode;
 use crate::pytext::PyText;
-use crate::render::{apply_changes, json_to_python};
+use crate::render::{changed_message, json_to_python};
 
 /// Appends of up to this many messages stay attached to the interpreter: letting go of it costs
 /// more than folding them.
@@ -351,7 +351,8 @@ fn render(py: Python<'_>, messages: &[Py<PyAny>], entry: Entry) -> PyResult<Py<P
     Ok(match entry {
         Entry::Original(index) => messages[index as usize].clone_ref(py),
         Entry::Changed(index, changes) => {
-            apply_changes(messages[index as usize].bind(py), &changes)?.unbind()
+            let index = index as usize;
+            changed_message(messages[index].bind(py), index, &changes)?.unbind()
         }
         Entry::New(message) => json_to_python(py, &message)?.unbind(),
     })
