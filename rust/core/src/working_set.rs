@@ -766,7 +766,9 @@ pub fn fence(tag: &str, source: &str, content: &str) -> String {
             taken.insert(number);
         }
     }
-    let free = (2..).find(|number| !taken.contains(number));
+    // One number more than there are taken ones: one is always free.
+    let mut numbers = 2..taken.len() as u64 + 3;
+    let free = numbers.find(|number| !taken.contains(number));
     let tag = match free.filter(|_| is_taken) {
         Some(number) => format!("{tag}-{number}"),
         None => tag.to_owned(),
