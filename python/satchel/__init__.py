@@ -26,8 +26,10 @@ if TYPE_CHECKING:
         UsageError,
     )
     from satchel.linting import Violation, lint
+    from satchel.overflow import is_overflow_error, overflow_details
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
+    from satchel.usage import Calibration, Usage, usage_tokens
     from satchel.windows import (
         TokenBudget,
         allocate_budget,
@@ -41,6 +43,7 @@ __all__ = [
     "Assembler",
     "Budget",
     "BudgetError",
+    "Calibration",
     "Counter",
     "InputError",
     "MessageTokens",
@@ -52,6 +55,7 @@ __all__ = [
     "TokenBudget",
     "Transcript",
     "TranscriptWarning",
+    "Usage",
     "UsageError",
     "Violation",
     "Window",
@@ -59,13 +63,16 @@ __all__ = [
     "__version__",
     "allocate_budget",
     "counter",
+    "is_overflow_error",
     "lint",
     "models",
+    "overflow_details",
     "prune_tool_outputs",
     "read_transcripts",
     "score_messages",
     "sliding_window",
     "token_window",
+    "usage_tokens",
 ]
 
 # The module each name lives in; a name that is missing here is a public module of its own.
@@ -82,8 +89,10 @@ _HOMES = {
         "UsageError",
     ),
     "linting": ("Violation", "lint"),
+    "overflow": ("is_overflow_error", "overflow_details"),
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
+    "usage": ("Calibration", "Usage", "usage_tokens"),
     "windows": (
         "TokenBudget",
         "allocate_budget",

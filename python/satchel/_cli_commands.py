@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from satchel.assembler import StepReport, Window
     from satchel.counting import Counter
+    from satchel.reading import Format
 
     _OnRead = Callable[[int], None]
 
@@ -60,7 +61,11 @@ _Files = Annotated[
     typer.Argument(metavar="FILE...", help="Transcripts, folders of them; - for standard input."),
 ]
 _Format = Annotated[
-    str, typer.Option("--format", help="What kind of file it is; default: told by its content.")
+    str,
+    typer.Option(
+        "--format",
+        help="What kind of file it is, such as openai or claude-code; default: told by content.",
+    ),
 ]
 _Skip = Annotated[
     bool, typer.Option("--skip-errors", help="Go on behind a line that cannot be read, and say so.")
@@ -305,6 +310,8 @@ def window(
     Shows what happened to each step, and the totals before and after.
     """
     with _reporting(as_json=as_json):
+        if Path(file).is_dir():
+            raise file_error(file, "is a directory")
         if out is not None:
             _check_out(out, file)
         with _progress([file], "packing") as on_read:
@@ -441,7 +448,7 @@ class Reading:
         """The conversations of one file."""
         return read_transcripts(
             file,
-            format=self.file_format,
+            format=cast("Format", self.file_format),
             on_error="skip" if self.skip_errors else "raise",
             on_read=self.on_read,
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core, models
-from satchel.counting import Counter
+from satchel.counting import Counter, resolved
 from satchel.counting import counter as counter_of
 from satchel.errors import InputError
 from satchel.policy import Policy
@@ -180,7 +180,7 @@ class Assembler:
         self._settings: Final[dict[str, Any]] = {
             "model": self._model,
             "dialect": self._dialect,
-            "counter": self._counter.encoding,
+            "counter": self._counter.name,
             "budget": self._budget,
             "policy": self._policy.model_dump(exclude_none=True),
         }
@@ -215,7 +215,7 @@ class Assembler:
     def __repr__(self) -> str:
         return (
             f"Assembler({self._model!r}, budget={self._budget}, policy={self._policy.name!r}, "
-            f"counter={self._counter.encoding!r}, dialect={self._dialect!r})"
+            f"counter={self._counter.name!r}, dialect={self._dialect!r})"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -341,6 +341,7 @@ class WorkingSet:
             json.dumps(self._events[0]),
             messages,
             json.dumps(self._events[1:]),
+            self._named_counters(self._events),
         )
         self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
         # The settings in force: what the events say, one after the other.
@@ -415,7 +416,8 @@ class WorkingSet:
             PageNotFoundError: a ``page_in`` whose pointer has no page.
         """
         event = {"at": len(self), **_plain_event(event, len(self._events))}
-        self._core.apply(json.dumps(event))
+        named = self._named_counters((event,))
+        self._core.apply(json.dumps(event), named[0] if named else None)
         self._events = (*self._events, event)
         self._note(event)
 
@@ -529,11 +531,24 @@ class WorkingSet:
             _check_whole(index, "index", least=0)
         return [StepReport(*row) for row in self._core.explain(index)]
 
+    def _named_counters(self, events: Iterable[Mapping[str, Any]]) -> list[Counter]:
+        """The counters that settings in ``events`` name, beside the assembler's own."""
+        names = {
+            name
+            for event in events
+            if event.get("kind") == "settings" and isinstance(name := event.get("counter"), str)
+        }
+        names.discard(self._assembler.counter.name)
+        return [found for name in sorted(names) if (found := resolved(name)) is not None]
+
     def _exact(self) -> bool:
         assembler = self._assembler
         own = assembler.settings_event(system_tokens=0, tools_tokens=0)["counter"]
         named = self._said.get("counter", own)
-        return assembler.counter.exact if named == own else Counter(named).exact
+        if named == own:
+            return assembler.counter.exact
+        found = resolved(named)
+        return found is not None and found.exact
 
     def _fixed_tokens(self, system: object, tools: Sequence[Any] | None) -> tuple[int, int]:
         if system is None and tools is None:

@@ -14,17 +14,19 @@ import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
 
-from satchel import _core
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
+    from satchel.usage import Usage
+
 __all__ = [
     "FORMATS",
     "STDIN",
+    "Format",
     "ReportedUsage",
     "Transcript",
     "TranscriptWarning",
@@ -33,7 +35,27 @@ __all__ = [
     "transcript_files",
 ]
 
-FORMATS: Final[tuple[str, ...]] = tuple(_core.transcript_formats())
+Format = Literal[
+    "openai",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "bedrock",
+    "langchain",
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "pi",
+    "kimi",
+    "openhands",
+    "swe-agent",
+    "mini-swe-agent",
+    "inspect",
+    "aider",
+    "intercode",
+    "sharegpt",
+]
+FORMATS: Final[tuple[str, ...]] = get_args(Format)
 """Names of the formats; ``"auto"`` detects which one a file is in."""
 
 STDIN: Final = "-"
@@ -54,26 +76,15 @@ class ReportedUsage:
 
     Attributes:
         index: how many messages the call was given, so the index of the first one of its reply.
-        input: input tokens outside the cache.
-        cache_read: input tokens read from the cache.
-        cache_write: input tokens written to the cache.
-        output: output tokens, reasoning included.
+        tokens: the figures, in the one meaning of ``usage_tokens``.
         model: the model that answered, or None.
         record: the record itself, as it stands in the file.
     """
 
     index: int
-    input: int
-    cache_read: int
-    cache_write: int
-    output: int
+    tokens: Usage
     model: str | None
     record: dict[str, Any] = field(repr=False)
-
-    @property
-    def total_input(self) -> int:
-        """Tokens of the whole input of the call, cached or not."""
-        return self.input + self.cache_read + self.cache_write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,11 +127,11 @@ class Transcript:
 def read_transcripts(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    format: str = "auto",  # noqa: A002 - the word that users know from every reader of files
+    format: Format | Literal["auto"] = "auto",  # noqa: A002 - the word that users know from every reader of files
     on_error: Literal["raise", "skip"] = "raise",
     on_read: Callable[[int], None] | None = None,
 ) -> Iterator[Transcript]:
-    """The conversations of transcript files, in order; lazily where a file has one a line.
+    r"""The conversations of transcript files, in order; lazily where a file has one a line.
 
     Text is UTF-8, with or without a byte order mark; files may be compressed by gzip. Strings keep
     lone halves of surrogate pairs, as ``json.loads`` does.
@@ -138,10 +149,11 @@ def read_transcripts(
             ``invalid_value`` for an unknown format or ``on_error``.
 
     Example:
-        >>> from pathlib import Path
-        >>> lines = '{"messages": [{"role": "user", "content": "Hello"}]}\\n' * 2
-        >>> _ = Path("two.jsonl").write_text(lines)
-        >>> [transcript.index for transcript in read_transcripts("two.jsonl")]
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     _ = file.write(b'{"messages": [{"role": "user", "content": "Hello"}]}\n' * 2)
+        ...     file.flush()
+        ...     [transcript.index for transcript in read_transcripts(file.name)]
         [0, 1]
     """
     if format != "auto" and format not in FORMATS:
@@ -175,7 +187,6 @@ def _warn(error: InputError) -> None:
     warnings.warn(f"{error}; skipped", TranscriptWarning, stacklevel=2)
 
 
-
 def _read_all(
     paths: list[str],
     format_name: str,
@@ -193,6 +204,8 @@ def _read_file(
     report: Callable[[InputError], None] | None,
     on_read: Callable[[int], None] | None,
 ) -> Iterator[Transcript]:
+    from satchel import _core  # noqa: PLC0415 - the native half is slow to load
+
     reader = _core.TranscriptReader(None if format_name == "auto" else format_name)
     index = 0
     pieces = _pieces(source, on_read)
@@ -209,16 +222,18 @@ def _read_file(
         for item in reader.finish() if at_end else reader.feed(piece):
             if isinstance(item, tuple):
                 line, what = item
-                error = file_error(source, what, line=line)
+                problem = file_error(source, what, line=line)
                 if report is None:
-                    raise error
-                report(error)
+                    raise problem
+                report(problem)
             else:
                 yield _transcript(item, source, index)
                 index += 1
 
 
 def _transcript(found: dict[str, Any], source: str, index: int) -> Transcript:
+    from satchel.usage import Usage  # noqa: PLC0415 - loads the native half
+
     dialect = cast("str | None", found["dialect"])
     guess = "openai" if found["system"] is None else "anthropic"
     return Transcript(
@@ -232,7 +247,10 @@ def _transcript(found: dict[str, Any], source: str, index: int) -> Transcript:
         source=source,
         index=index,
         line=found["line"],
-        usage=tuple(ReportedUsage(*row) for row in found["usage"]),
+        usage=tuple(
+            ReportedUsage(place, Usage(*figures), model, record)
+            for place, figures, model, record in found["usage"]
+        ),
         metadata=found["metadata"],
     )
 

@@ -591,7 +591,6 @@ def test_the_default_budget_is_the_window_less_the_reserve() -> None:
 
 def test_reprs_say_what_they_are(packer: satchel.Assembler) -> None:
     assert repr(packer) == (
-        "Assembler('gpt-4o', budget=3000, policy='adaptive', counter='o200k_base', "
-        "dialect='openai')"
+        "Assembler('gpt-4o', budget=3000, policy='adaptive', counter='gpt-4o', dialect='openai')"
     )
     assert repr(packer.working_set(long_run(1))) == "<satchel.WorkingSet of 4 messages, 1 events>"

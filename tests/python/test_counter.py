@@ -81,7 +81,9 @@ def test_model_names_are_looked_up() -> None:
 
 
 def test_tokenizer_stands_in_for_the_model() -> None:
-    assert satchel.counter("gpt-4o", tokenizer="chars3") == satchel.counter("chars3")
+    stand_in = satchel.counter("gpt-4o", tokenizer="chars3")
+    assert (stand_in.encoding, stand_in.name) == ("chars3", "chars3 for gpt-4o")
+    assert stand_in.count("twelve chars") == satchel.counter("chars3").count("twelve chars")
     assert satchel.counter("my-own-model", tokenizer="cl100k_base").exact
 
 

@@ -14,6 +14,7 @@ pub mod level;
 pub mod message;
 pub mod node;
 pub mod page;
+pub mod placeholder;
 pub mod plan;
 pub mod policy;
 pub mod prune;

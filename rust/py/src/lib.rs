@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod budget;
+mod calibration;
 mod callback;
 mod content;
 mod counter;
@@ -27,6 +28,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::budget::allocate_budget;
+    #[pymodule_export]
+    use crate::calibration::PyCalibration;
     #[pymodule_export]
     use crate::counter::PyCounter;
     #[pymodule_export]

@@ -35,9 +35,12 @@ pub(crate) struct PyTranscriptReader {
 #[pymethods]
 impl PyTranscriptReader {
     #[new]
-    #[pyo3(signature = (format=None))]
-    fn new(format: Option<&str>) -> PyResult<Self> {
-        let format = format.map(Format::from_name).transpose().map_err(PyError)?;
+    #[pyo3(signature = (file_format=None))]
+    fn new(file_format: Option<&str>) -> PyResult<Self> {
+        let format = file_format
+            .map(Format::from_name)
+            .transpose()
+            .map_err(PyError)?;
         Ok(Self {
             reader: Some(Reader::new(format)),
             keys: BTreeMap::new(),
@@ -45,11 +48,16 @@ impl PyTranscriptReader {
     }
 
     /// Takes the next bytes; gives what they complete.
-    fn feed<'py>(&mut self, py: Python<'py>, bytes: PyBackedBytes) -> PyResult<Bound<'py, PyList>> {
+    fn feed<'py>(
+        &mut self,
+        py: Python<'py>,
+        piece: Bound<'py, PyBytes>,
+    ) -> PyResult<Bound<'py, PyList>> {
         let Some(reader) = &mut self.reader else {
             return Ok(PyList::empty(py));
         };
-        let items = run(py, || Ok(reader.feed(&bytes)))?;
+        let piece = PyBackedBytes::from(piece);
+        let items = run(py, || Ok(reader.feed(&piece)))?;
         self.converted(py, items)
     }
 
@@ -117,16 +125,13 @@ impl PyTranscriptReader {
     fn usage<'py>(&mut self, py: Python<'py>, usage: Usage) -> PyResult<Bound<'py, PyTuple>> {
         let record = self.value(py, usage.record)?;
         let model = usage.model.as_deref();
-        (
-            usage.index,
+        let figures = (
             usage.input,
             usage.cache_read,
             usage.cache_write,
             usage.output,
-            model,
-            record,
-        )
-            .into_pyobject(py)
+        );
+        (usage.index, figures, model, record).into_pyobject(py)
     }
 
     fn list<'py>(&mut self, py: Python<'py>, items: Vec<Json>) -> PyResult<Bound<'py, PyList>> {
@@ -142,7 +147,7 @@ impl PyTranscriptReader {
             Json::Null => py.None().into_bound(py),
             Json::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
             Json::Int(number) => number.into_pyobject(py)?.into_any(),
-            Json::Number(number) => parsed_number(py, &number)?,
+            Json::Number(number) => parsed_number(py, &number),
             Json::Text(text) => string(py, &text)?.into_any(),
             Json::List(items) => self.list(py, items)?.into_any(),
             Json::Map(entries) => {
@@ -180,16 +185,16 @@ fn string<'py>(py: Python<'py>, text: &JsonText) -> PyResult<Bound<'py, PyString
 }
 
 /// A number that is no small integer, as `json.loads` reads it.
-fn parsed_number<'py>(py: Python<'py>, number: &str) -> PyResult<Bound<'py, PyAny>> {
+fn parsed_number<'py>(py: Python<'py>, number: &str) -> Bound<'py, PyAny> {
     if number
         .bytes()
         .all(|byte| byte == b'-' || byte.is_ascii_digit())
     {
         // Python refuses to read some thousands of digits: such a number is as good as infinite.
         if let Ok(integer) = py.get_type::<PyInt>().call1((number,)) {
-            return Ok(integer);
+            return integer;
         }
     }
     let number = number.parse().unwrap_or(f64::NAN);
-    Ok(PyFloat::new(py, number).into_any())
+    PyFloat::new(py, number).into_any()
 }

@@ -13,7 +13,6 @@ use satchel_core::message::{Body, Message};
 use satchel_core::node::Text;
 use satchel_core::page::{PageKey, select_lines};
 use satchel_core::plan::Settings;
-use satchel_core::render::Entry;
 use satchel_core::tokens::chat::ChatRules;
 use satchel_core::working_set::{Page, StepReport, WorkingSet, parse_pointer};
 
@@ -22,7 +21,7 @@ use crate::error::{PyError, invalid_value};
 use crate::gil::run;
 use crate::node::PyNode;
 use crate::pytext::PyText;
-use crate::render::{changed_message, json_to_python};
+use crate::render::push_entry;
 
 /// Appends of up to this many messages stay attached to the interpreter: letting go of it costs
 /// more than folding them.
@@ -76,20 +75,24 @@ type Explained = (
 #[pymethods]
 impl PyWorkingSet {
     /// A working set from the settings event's JSON (without `kind` and `at`), messages, and the
-    /// JSON list of further events.
+    /// JSON list of further events. `counters` are those that later settings may name.
     #[new]
-    #[pyo3(signature = (counter, settings, messages, events))]
+    #[pyo3(signature = (counter, settings, messages, events, counters=Vec::new()))]
     fn new(
         py: Python<'_>,
         counter: &PyCounter,
         settings: &str,
         messages: &Bound<'_, PyAny>,
         events: &str,
+        counters: Vec<PyRef<'_, PyCounter>>,
     ) -> PyResult<Self> {
         let settings = read_settings(counter, settings).map_err(PyError)?;
         let events = read_events(events).map_err(PyError)?;
         let dialect = settings.dialect;
-        let set = WorkingSet::new(settings).map_err(PyError)?;
+        let mut set = WorkingSet::new(settings).map_err(PyError)?;
+        for counter in counters {
+            set.offer_counter(counter.0.clone());
+        }
         let mut state = State {
             set,
             messages: listed(messages)?,
@@ -135,10 +138,14 @@ impl PyWorkingSet {
         Ok(())
     }
 
-    /// Folds one event, given as JSON, at the end of the log.
-    fn apply(&self, py: Python<'_>, event: &str) -> PyResult<()> {
+    /// Folds one event, given as JSON, at the end of the log; `counter` is the one it names.
+    #[pyo3(signature = (event, counter=None))]
+    fn apply(&self, py: Python<'_>, event: &str, counter: Option<&PyCounter>) -> PyResult<()> {
         let mut state = self.lock()?;
         let set = &mut state.set;
+        if let Some(counter) = counter {
+            set.offer_counter(counter.0.clone());
+        }
         let json = parse_json(event).map_err(PyError)?;
         let event = Event::from_json(&json, 0).map_err(PyError)?;
         run(py, move || set.apply(&event))
@@ -164,8 +171,9 @@ impl PyWorkingSet {
             },
         };
         if rendered.messages < figures.messages {
+            let dialect = state.set.settings().dialect;
             for entry in state.set.entries(rendered.messages) {
-                rendered.window.push(render(py, &state.messages, entry)?);
+                push_entry(py, &mut rendered.window, &state.messages, dialect, entry)?;
             }
             rendered.messages = figures.messages;
         }
@@ -347,17 +355,6 @@ fn explained(report: &StepReport) -> Explained {
     )
 }
 
-fn render(py: Python<'_>, messages: &[Py<PyAny>], entry: Entry) -> PyResult<Py<PyAny>> {
-    Ok(match entry {
-        Entry::Original(index) => messages[index as usize].clone_ref(py),
-        Entry::Changed(index, changes) => {
-            let index = index as usize;
-            changed_message(messages[index].bind(py), index, &changes)?.unbind()
-        }
-        Entry::New(message) => json_to_python(py, &message)?.unbind(),
-    })
-}
-
 fn listed(messages: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {
     let Ok(iterator) = messages.try_iter() else {
         let kind = messages.get_type().name()?;
@@ -441,7 +438,7 @@ fn read_settings(counter: &PyCounter, text: &str) -> Result<Settings, Error> {
         )
     };
     let dialect = Dialect::from_name(&change.dialect.ok_or_else(|| missing("dialect"))?)?;
-    let rules = ChatRules::of(dialect);
+    let rules = ChatRules::for_counter(dialect, &counter.0);
     Ok(Settings {
         dialect,
         counter: counter.0.clone(),
@@ -451,6 +448,7 @@ fn read_settings(counter: &PyCounter, text: &str) -> Result<Settings, Error> {
         tools_tokens: change.tools_tokens.unwrap_or(0),
         request_tokens: rules.request_tokens(),
         message_tokens: rules.inserted_message_tokens(),
+        calibration: None,
         key: PageKey::new(&change.page_key.unwrap_or_default()),
     })
 }

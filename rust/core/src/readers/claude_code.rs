@@ -228,10 +228,9 @@ impl Merge {
         let answers = self.reply.is_some() && content.items().iter().any(is_result);
         if answers {
             // Results of one reply go back in one message.
-            if let Some((_, at)) = self.reply {
-                if let Some(last) = self.messages.get_mut(at + 1) {
-                    return extend_content(last, content);
-                }
+            let next = self.reply.as_ref().map(|(_, at)| at + 1);
+            if let Some(last) = next.and_then(|next| self.messages.get_mut(next)) {
+                return extend_content(last, content);
             }
         } else {
             self.reply = None;
@@ -257,19 +256,16 @@ impl Merge {
         let reported = message
             .get("usage")
             .and_then(|record| usage(at, model, record));
-        match same.and_then(|at| self.messages.get_mut(at)) {
-            Some(reply) => {
-                extend_content(reply, content);
-                // Each block repeats the figures; the last ones are complete.
-                if reported.is_some() && self.usage.last().is_some_and(|last| last.index == at) {
-                    self.usage.pop();
-                }
+        if let Some(reply) = same.and_then(|at| self.messages.get_mut(at)) {
+            extend_content(reply, content);
+            // Each block repeats the figures; the last ones are complete.
+            if reported.is_some() && self.usage.last().is_some_and(|last| last.index == at) {
+                self.usage.pop();
             }
-            None => {
-                let reply = [("role", "assistant".into()), ("content", content)];
-                self.messages.push(Json::map(reply));
-                self.reply = id.map(|id| (id.into(), at));
-            }
+        } else {
+            let reply = [("role", "assistant".into()), ("content", content)];
+            self.messages.push(Json::map(reply));
+            self.reply = id.map(|id| (id.into(), at));
         }
         self.usage.extend(reported);
     }

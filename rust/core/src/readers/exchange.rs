@@ -90,11 +90,10 @@ fn exchange(
         .and_then(|id| answered.get(id));
     let before = before.cloned().unwrap_or_default();
     let mut conversation = request::read(request, format)?;
-    if let Some(told) = told_by(&response, uri) {
-        if format.and_then(request::provider).is_none() {
-            conversation.dialect = Some(told.into());
-            conversation.format = request::format_of(Some(told));
-        }
+    let is_named = format.and_then(request::provider).is_some();
+    if let Some(told) = told_by(&response, uri).filter(|_| !is_named) {
+        conversation.dialect = Some(told.into());
+        conversation.format = request::format_of(Some(told));
     }
     if conversation.model.is_none() {
         conversation.name_model(model_of(&response, uri));

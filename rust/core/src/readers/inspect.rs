@@ -38,7 +38,11 @@ fn sample(mut sample: Json, model: Option<&str>, task: Option<&Json>) -> Convers
         .into_iter()
         .map(|entry| message(with_attachments(entry, &kept)))
         .collect();
-    let index = messages.len().saturating_sub(1);
+    let is_reply = |message: &Json| message.str_at("role") == Some("assistant");
+    let index = messages
+        .iter()
+        .rposition(is_reply)
+        .unwrap_or(messages.len());
     let mut conversation = Conversation::new(Format::Inspect, "openai", messages);
     let answered = sample.at(&["output", "model"]).and_then(Json::as_str);
     conversation.name_model(model);
@@ -96,13 +100,10 @@ fn message(mut entry: Json) -> Json {
         }
         other => other,
     };
-    if let (true, Some(error)) = (is_tool, entry.take_some("error")) {
-        if content.as_str() == Some("") || content.is_null() {
-            content = error
-                .get("message")
-                .cloned()
-                .unwrap_or_else(|| error.to_json().into());
-        }
+    let is_empty = content.is_null() || content.as_str() == Some("");
+    if let Some(error) = entry.take_some("error").filter(|_| is_tool && is_empty) {
+        let message = error.get("message").cloned();
+        content = message.unwrap_or_else(|| error.to_json().into());
     }
     let mut message = Json::map([("role", role), ("content", content)]);
     if !reasoning.is_empty() {

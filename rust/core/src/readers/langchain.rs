@@ -75,12 +75,13 @@ fn role(kind: &str, fields: &Json) -> Option<String> {
         "ai" | "assistant" => "assistant",
         "remove" => return None,
         "system" | "developer" | "tool" | "function" => &kind,
-        _ => match fields.str_at("role") {
-            Some(role @ ("user" | "assistant" | "system" | "developer")) => role,
-            _ => "user",
-        },
+        _ => fields.str_at("role").filter(is_role).unwrap_or("user"),
     };
     Some(role.to_owned())
+}
+
+fn is_role(role: &&str) -> bool {
+    ["user", "assistant", "system", "developer"].contains(role)
 }
 
 fn message(role: &str, mut fields: Json) -> Json {
@@ -89,13 +90,9 @@ fn message(role: &str, mut fields: Json) -> Json {
         role == "assistant",
     );
     let mut message = Json::map([("role", role.into()), ("content", content)]);
-    if let Some(name) = fields
-        .take_some("name")
-        .filter(|name| name.as_str() != Some(""))
-    {
-        if role != "tool" {
-            message.set("name", name);
-        }
+    let name = fields.take_some("name");
+    if let Some(name) = name.filter(|name| role != "tool" && name.as_str() != Some("")) {
+        message.set("name", name);
     }
     if role == "tool" {
         message.set(

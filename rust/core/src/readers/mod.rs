@@ -214,8 +214,8 @@ impl Conversation {
 
     /// Notes the string at `key` of `record`, if there is one.
     fn note_str(&mut self, name: &'static str, record: &Json, key: &str) {
-        if let Some(text) = record.str_at(key) {
-            self.note(name, text.into());
+        if let Some(text @ Json::Text(_)) = record.get(key) {
+            self.note(name, text.clone());
         }
     }
 

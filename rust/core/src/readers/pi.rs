@@ -95,7 +95,6 @@ impl Session {
                 conversation.note_str("session_id", &record, "id");
                 conversation.name_model(record.str_at("modelId"));
             }
-            Some("model_change") => conversation.name_model(record.str_at("modelId")),
             Some("compaction") => self.compactions.push(self.log.messages.len().into()),
             Some("message") => {
                 let message = record.take("message").unwrap_or_default();
@@ -108,7 +107,8 @@ impl Session {
     fn take_message(&mut self, mut message: Json, conversation: &mut Conversation) {
         let content = message.take("content").unwrap_or_default();
         match message.str_at("role") {
-            Some("user") => {
+            // `custom` are messages of extensions.
+            Some("user" | "custom") => {
                 let content = self.blocks(content);
                 self.log.say("user", content);
             }
@@ -136,11 +136,6 @@ impl Session {
                 if !is_hidden {
                     self.log.say("user", command(message));
                 }
-            }
-            // Messages of extensions.
-            Some("custom") => {
-                let content = self.blocks(content);
-                self.log.say("user", content);
             }
             _ => {}
         }

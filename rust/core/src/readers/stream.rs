@@ -363,6 +363,8 @@ fn is_blank(text: &[u8]) -> bool {
 
 /// The value of a JSON text, or how many lines down it is broken and how.
 fn parsed(text: &[u8]) -> Result<Json, (usize, String)> {
+    // So that what is missing at the end is missing on the last line, not below it.
+    let text = text.trim_ascii_end();
     match std::str::from_utf8(text) {
         Ok(text) => parse(text).map_err(|error| not_json(text, error)),
         Err(error) => Err(not_utf8(text, error)),

@@ -70,10 +70,9 @@ pub(super) fn read_mini(mut trajectory: Json) -> Conversation {
 
 fn message(mut entry: Json) -> Json {
     let ids = entry.take("tool_call_ids").unwrap_or_default().into_items();
-    if entry.str_at("role") == Some("tool") && !entry.has("tool_call_id") {
-        if let Some(id) = ids.into_iter().next() {
-            entry.set("tool_call_id", id);
-        }
+    let is_result = entry.str_at("role") == Some("tool") && !entry.has("tool_call_id");
+    if let Some(id) = ids.into_iter().next().filter(|_| is_result) {
+        entry.set("tool_call_id", id);
     }
     for empty in [
         "tool_calls",
