@@ -542,11 +542,10 @@ class WorkingSet:
         return [found for name in sorted(names) if (found := resolved(name)) is not None]
 
     def _exact(self) -> bool:
-        assembler = self._assembler
-        own = assembler.settings_event(system_tokens=0, tools_tokens=0)["counter"]
-        named = self._said.get("counter", own)
-        if named == own:
-            return assembler.counter.exact
+        counter = self._assembler.counter
+        named = self._said.get("counter", counter.name)
+        if named == counter.name:
+            return counter.exact
         found = resolved(named)
         return found is not None and found.exact
 
