@@ -405,3 +405,45 @@ def test_the_fence_is_not_in_the_content() -> None:
     assert shown.startswith("<recalled-5 source=")
     assert shown.endswith("</recalled-5>")
     assert content in shown
+
+
+def test_another_counter_counts_system_and_tools_too() -> None:
+    system = "답변은 항상 한국어로 짧게 하세요. " * 20
+    messages = [{"role": "user", "content": "hello"}]
+    packer = satchel.Assembler("gpt-4o", budget=3_000)
+    working_set = packer.working_set(messages, system=system)
+    before = working_set.window()
+    working_set.apply({"kind": "settings", "counter": "cl100k_base"})
+    window = working_set.window()
+    counted = satchel.counter("cl100k_base").count_messages(
+        window.messages, system=system, dialect="openai"
+    )
+    assert window.tokens == counted.total > before.tokens
+    assert window.report.system_tokens == counted.system
+    longer = system + "네."
+    recounted = working_set.window(system=longer)
+    assert recounted.report.system_tokens > counted.system
+    copied: satchel.WorkingSet = pickle.loads(pickle.dumps(working_set))
+    assert copied.window() == recounted
+
+
+def test_another_model_goes_on_with_the_log_as_it_was_counted() -> None:
+    first = satchel.Assembler("gpt-4o", budget=3_000)
+    second = satchel.Assembler("gpt-4", budget=3_000)
+    messages = tool_run("openai", 24)
+    log = first.working_set(messages)
+    resumed = second.assemble(messages, events=log.events)
+    change = resumed.events[-1]
+    assert change["counter"] == second.counter.name
+    log.apply(change)
+    assert log.window().messages == resumed.messages
+    assert log.window().tokens == resumed.tokens
+
+
+def test_system_and_tools_that_cannot_be_counted_change_nothing() -> None:
+    working_set = satchel.Assembler("gpt-4o", budget=3_000).working_set(plain_run(2), system="Hm.")
+    before = working_set.window()
+    wrong: Any = 3
+    with pytest.raises(satchel.InputError):
+        working_set.window(system=wrong)
+    assert working_set.window() == before
