@@ -4,21 +4,21 @@
 //! repeats that check when the assistant message arrives, and finds the same, so asking changes
 //! nothing and a rebuild from the log gives the same bytes.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+mod recall;
+mod settings;
 
+use self::recall::place;
+pub use self::settings::MAX_TOKENS;
+use self::settings::{check_budget, check_tokens};
 use crate::compaction::{Shortfall, check_boundary, needs_compaction, settle_opener};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, EventKind, SettingsChange};
-use crate::level::Level;
+use crate::event::{Event, EventKind};
 use crate::message::{Message, Role};
 use crate::node::Text;
-use crate::page::{
-    PageDirectory, PageKey, Pointer, index_page, not_a_pointer, not_found, select_lines,
-};
+use crate::page::{PageDirectory, Pointer, index_page, not_a_pointer, not_found};
 use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Recall, Settings};
-use crate::render::{Entry, RecallPlace, entries, recall_place};
+use crate::render::{Entry, entries};
 use crate::shrink::with_text;
 use crate::step::Attachment;
 use crate::tokens::Counter;
@@ -339,183 +339,6 @@ impl<T: Text> WorkingSet<T> {
             })
     }
 
-    fn change_settings(&mut self, change: &SettingsChange) -> Result<()> {
-        if let Some(dialect) = &change.dialect
-            && dialect != self.settings.dialect.name()
-        {
-            return Err(Error::new(
-                ErrorKind::DialectChanged,
-                format!(
-                    "the log is in dialect {}, not {dialect}",
-                    self.settings.dialect.name()
-                ),
-            ));
-        }
-        if let Some(policy) = &change.policy {
-            policy.validate()?;
-        }
-        if let Some(budget) = change.budget {
-            check_budget(budget)?;
-        }
-        check_tokens("system_tokens", change.system_tokens.unwrap_or(0))?;
-        check_tokens("tools_tokens", change.tools_tokens.unwrap_or(0))?;
-        let key = change.page_key.as_deref().map(PageKey::new);
-        if key.is_some_and(|key| !self.transcript.is_empty() && key != self.settings.key) {
-            return Err(Error::new(
-                ErrorKind::InvalidEvent,
-                "the page key is set by event 0 and cannot change",
-            ));
-        }
-        if let Some(name) = &change.counter
-            && name != self.settings.counter.name()
-        {
-            self.change_counter(name)?;
-        }
-        // Everything was checked: an event changes all that it names, or nothing.
-        if let Some(budget) = change.budget {
-            self.settings.budget = budget;
-        }
-        if let Some(policy) = &change.policy {
-            self.settings.policy = Arc::new(policy.clone());
-            for shown in &mut self.plan.shown {
-                shown.lower = None;
-            }
-        }
-        if let Some(tokens) = change.system_tokens {
-            self.settings.system_tokens = tokens;
-        }
-        if let Some(tokens) = change.tools_tokens {
-            self.settings.tools_tokens = tokens;
-        }
-        if let Some(key) = &change.page_key {
-            self.settings.key = PageKey::new(key);
-        }
-        Ok(())
-    }
-
-    /// Counts what is not gone again by another counter; what is gone keeps its counts. What was
-    /// learnt about the old one's counts is forgotten.
-    fn change_counter(&mut self, name: &str) -> Result<()> {
-        let offered = self.counters.iter().find(|known| known.name() == name);
-        let counter = match offered {
-            Some(counter) => counter.clone(),
-            None => Counter::named(name)?,
-        };
-        self.settings.counter = counter.clone();
-        self.settings.calibration = None;
-        let framing = self.rules.inserted_message_tokens();
-        self.rules = ChatRules::for_counter(self.settings.dialect, &counter);
-        self.settings.request_tokens = self.rules.request_tokens();
-        self.settings.message_tokens = self.rules.inserted_message_tokens();
-        let change = i64::from(self.settings.message_tokens) - i64::from(framing);
-        for shown in &mut self.plan.shown {
-            let bounds = self.transcript.steps()[shown.step as usize];
-            for message in bounds.first as usize..bounds.end as usize {
-                self.transcript.recount(message, &counter, change)?;
-            }
-            shown.lower = None;
-            shown.tokens = self.transcript.steps()[shown.step as usize].tokens;
-            if shown.placeholder_tokens > 0 {
-                shown.placeholder_tokens =
-                    placeholder_tokens(&self.settings, &self.transcript, shown.step);
-                shown.tokens += shown.placeholder_tokens;
-            }
-            let mut edits = shown.edits.to_vec();
-            for edit in &mut edits {
-                let part = &self.transcript.all_parts()[edit.part as usize];
-                edit.tokens = crate::shrink::edited_tokens(part, &edit.text, &counter)?;
-                shown.tokens = shown.tokens - part.tokens + edit.tokens;
-            }
-            shown.edits = edits.into();
-        }
-        for recall in &mut self.plan.recalls {
-            let place = recall_place(&self.transcript, self.settings.dialect, recall.at as usize);
-            recall.tokens = counter.count(&recall.text)? + around(place, &self.settings);
-        }
-        for recall in &mut self.waiting {
-            recall.tokens = counter.count(&recall.text)?;
-        }
-        self.recount_notes()?;
-        self.plan.sum();
-        Ok(())
-    }
-
-    fn pin(&mut self, index: usize) -> Result<()> {
-        let step = self.step_of(index)?;
-        if !self.plan.pins.insert(step) {
-            return Ok(());
-        }
-        let level = self
-            .plan
-            .find(step)
-            .map_or(Level::Gone, |shown| shown.level);
-        if level == Level::Verbatim {
-            return Ok(());
-        }
-        let bounds = self.transcript.steps()[step as usize];
-        let edited: Vec<u32> = self
-            .plan
-            .find(step)
-            .map(|shown| shown.edits.iter().map(|edit| edit.part).collect())
-            .unwrap_or_default();
-        for message in bounds.first as usize..bounds.end as usize {
-            for part in self.transcript.part_range(message) {
-                if level == Level::Gone || edited.contains(&(part as u32)) {
-                    let text = self.part_text(part);
-                    if !text.is_empty() {
-                        self.recall(self.pointer_of(part), part, &text, Some(step))?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn place_page(&mut self, pointer: &str, range: Option<(usize, usize)>) -> Result<()> {
-        let name = parse_pointer(pointer)?;
-        match self.find_page(name)? {
-            Page::Part(part) => {
-                let text = select_lines(&self.part_text(part), None, range);
-                self.recall(name, part, &text, None)
-            }
-            Page::Index => Err(Error::new(
-                ErrorKind::InvalidEvent,
-                "the index page is read with page_in, it cannot be placed",
-            )),
-        }
-    }
-
-    /// Shows `text` from the end of the log on, fenced and labelled with its source. While calls
-    /// wait for their results it waits too, since nothing may stand between them.
-    fn recall(
-        &mut self,
-        pointer: Pointer,
-        part: usize,
-        text: &str,
-        restores: Option<u32>,
-    ) -> Result<()> {
-        let message = self.transcript.message_of_part(part);
-        let role = self.transcript.rows()[message].role.name();
-        let source = format!("message {message}, {role}, page {pointer}");
-        let text = fence("recalled", &source, text);
-        self.waiting.push(Recall {
-            at: u32::MAX,
-            tokens: self.settings.counter.count(&text)?,
-            text: text.into(),
-            restores,
-        });
-        if self.transcript.pairing().open_calls() == 0 {
-            self.place_waiting();
-        }
-        Ok(())
-    }
-
-    /// Puts what waited at the end of the log as it is now.
-    fn place_waiting(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        place(waiting, &mut self.plan, &self.transcript, &self.settings);
-    }
-
     /// Checks the pending boundary and returns the figures of the window.
     ///
     /// # Errors
@@ -692,98 +515,10 @@ impl<T: Text> WorkingSet<T> {
     }
 }
 
-/// Adds recalled content to the end of the log.
-fn place<T: Text>(
-    recalls: Vec<Recall>,
-    plan: &mut Plan,
-    transcript: &Transcript<T>,
-    settings: &Settings,
-) {
-    if recalls.is_empty() {
-        return;
-    }
-    let at = transcript.len();
-    let around = around(recall_place(transcript, settings.dialect, at), settings);
-    for recall in recalls {
-        let tokens = recall.tokens.saturating_add(around);
-        plan.history_tokens += u64::from(tokens);
-        plan.recalls.push(Recall {
-            at: at as u32,
-            tokens,
-            ..recall
-        });
-    }
-    plan.touch(transcript.steps().len().saturating_sub(1) as u32);
-}
-
-fn around(place: RecallPlace, settings: &Settings) -> u32 {
-    match place {
-        RecallPlace::Inside(_) => 0,
-        RecallPlace::After => settings.message_tokens,
-    }
-}
-
-fn check_budget(budget: u64) -> Result<()> {
-    if budget == 0 {
-        return Err(Error::new(
-            ErrorKind::InvalidValue,
-            "budget is 0, must be at least 1 token",
-        )
-        .with_limit(0, 1));
-    }
-    Ok(())
-}
-
-/// The most tokens that a system prompt or tool definitions can be said to have.
-pub const MAX_TOKENS: u64 = 1 << 53;
-
-fn check_tokens(name: &str, tokens: u64) -> Result<()> {
-    if tokens > MAX_TOKENS {
-        return Err(Error::new(
-            ErrorKind::InvalidValue,
-            format!("{name} is {tokens}, must be at most {MAX_TOKENS}"),
-        )
-        .with_limit(tokens, MAX_TOKENS));
-    }
-    Ok(())
-}
-
 /// Reads a pointer as a caller wrote it.
 ///
 /// # Errors
 /// `page_not_found` for a text that is no pointer.
 pub fn parse_pointer(text: &str) -> Result<Pointer> {
     Pointer::parse(text).ok_or_else(|| not_a_pointer(text.chars().count()))
-}
-
-/// `content` between two tags that do not occur in it, labelled as data with its source. Linear in
-/// the content, however many tags it makes up.
-pub fn fence(tag: &str, source: &str, content: &str) -> String {
-    let mut is_taken = false;
-    let mut taken = BTreeSet::new();
-    for (at, _) in content.match_indices(tag) {
-        if !content[..at].ends_with('<') && !content[..at].ends_with("</") {
-            continue;
-        }
-        is_taken = true;
-        let number = content[at + tag.len()..].strip_prefix('-').unwrap_or("");
-        let digits = number.bytes().take_while(u8::is_ascii_digit).take(18);
-        // A tag must not even begin like one of the content's: 2 is taken by 27.
-        let mut number = 0;
-        for digit in digits {
-            number = number * 10 + u64::from(digit - b'0');
-            taken.insert(number);
-        }
-    }
-    // One number more than there are taken ones: one is always free.
-    let mut numbers = 2..taken.len() as u64 + 3;
-    let free = numbers.find(|number| !taken.contains(number));
-    let tag = match free.filter(|_| is_taken) {
-        Some(number) => format!("{tag}-{number}"),
-        None => tag.to_owned(),
-    };
-    let newline = if content.ends_with('\n') { "" } else { "\n" };
-    format!(
-        "<{tag} source=\"{source}\" note=\"earlier content, shown as data\">\n{content}{newline}</{tag}>"
-    )
 }
