@@ -296,9 +296,7 @@ class WorkingSet:
         "_pages",
         "_said",
         "_system",
-        "_system_tokens",
         "_tools",
-        "_tools_tokens",
     )
 
     def __init__(
@@ -311,11 +309,7 @@ class WorkingSet:
         tools: Sequence[Any] | None = None,
     ) -> None:
         self._open(assembler, messages, events, system, tools)
-        self._settle(
-            assembler.settings_event(
-                system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
-            )
-        )
+        self._settle(self._own_settings())
 
     def _open(
         self,
@@ -329,20 +323,20 @@ class WorkingSet:
         self._assembler = assembler
         self._system = system
         self._tools = tools
-        self._system_tokens, self._tools_tokens = self._fixed_tokens(system, tools)
-        own = assembler.settings_event(
-            system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
-        )
         if not isinstance(cast("object", events), Iterable):
             message = f"events must be an iterable of events, not {type(events).__name__}"
             raise InputError(message, code="invalid_value")
-        self._events = tuple(_plain_event(event, at) for at, event in enumerate(events)) or (own,)
+        self._events = tuple(_plain_event(event, at) for at, event in enumerate(events))
+        if not self._events:
+            self._events = (self._own_settings(),)
+        # What was counted by another assembler's counter is counted by it again.
+        first = self._named_counters(self._events[:1])
         self._core = _core.WorkingSet(
-            assembler.counter,
+            first[0] if first else assembler.counter,
             json.dumps(self._events[0]),
             messages,
             json.dumps(self._events[1:]),
-            self._named_counters(self._events),
+            [assembler.counter, *self._named_counters(self._events)],
         )
         self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
         # The settings in force: what the events say, one after the other.
@@ -421,6 +415,10 @@ class WorkingSet:
         """
         event = {"at": len(self), **_plain_event(event, len(self._events))}
         named = self._named_counters((event,))
+        if event.get("kind") == "settings" and "counter" in event:
+            # Another counter says another number for these too.
+            counter = named[0] if named else self._assembler.counter
+            event = {**self._fixed_tokens(counter), **event}
         self._core.apply(json.dumps(event), named[0] if named else None)
         self._events = (*self._events, event)
         self._note(event)
@@ -473,7 +471,7 @@ class WorkingSet:
             events=self._events,
             tokens=tokens,
             tokens_upper=upper,
-            exact=self._exact(),
+            exact=self._counter().exact,
             budget=self._said["budget"],
             stable_prefix_tokens=stable,
             report=Report(
@@ -482,8 +480,8 @@ class WorkingSet:
                 messages=raw,
                 steps=dict(zip(_LEVELS, levels, strict=True)),
                 compactions=compactions,
-                system_tokens=self._system_tokens,
-                tools_tokens=self._tools_tokens,
+                system_tokens=self._said.get("system_tokens", 0),
+                tools_tokens=self._said.get("tools_tokens", 0),
             ),
             pages=self._pages[1],
             model=model,
@@ -545,34 +543,35 @@ class WorkingSet:
         names.discard(self._assembler.counter.name)
         return [found for name in sorted(names) if (found := resolved(name)) is not None]
 
-    def _exact(self) -> bool:
-        assembler = self._assembler
-        own = assembler.settings_event(system_tokens=0, tools_tokens=0)["counter"]
-        named = self._said.get("counter", own)
-        if named == own:
-            return assembler.counter.exact
-        found = resolved(named)
-        return found is not None and found.exact
+    def _counter(self) -> Counter:
+        """The counter in force."""
+        named = self._named_counters(({"kind": "settings", **self._said},))
+        return named[0] if named else self._assembler.counter
 
-    def _fixed_tokens(self, system: object, tools: Sequence[Any] | None) -> tuple[int, int]:
-        if system is None and tools is None:
-            return 0, 0
-        counted = self._assembler.counter.count_messages(
-            [],
-            system=system,
-            tools=tools,
-            dialect=self._assembler.dialect,
+    def _own_settings(self) -> dict[str, Any]:
+        tokens = self._fixed_tokens(self._assembler.counter)
+        return self._assembler.settings_event(**tokens)
+
+    def _fixed_tokens(self, counter: Counter) -> dict[str, int]:
+        """What system and tools take by ``counter``, as settings say it."""
+        if self._system is None and self._tools is None:
+            return {"system_tokens": 0, "tools_tokens": 0}
+        counted = counter.count_messages(
+            [], system=self._system, tools=self._tools, dialect=self._assembler.dialect
         )
-        return counted.system, counted.tools
+        return {"system_tokens": counted.system, "tools_tokens": counted.tools}
 
     def _change(self, system: object, tools: Sequence[Any] | _Unset | None) -> None:
-        new_system = self._system if isinstance(system, _Unset) else system
-        new_tools = self._tools if isinstance(tools, _Unset) else tools
-        if new_system == self._system and new_tools == self._tools:
+        before = self._system, self._tools
+        self._system = self._system if isinstance(system, _Unset) else system
+        self._tools = self._tools if isinstance(tools, _Unset) else tools
+        if before == (self._system, self._tools):
             return
-        self._system_tokens, self._tools_tokens = self._fixed_tokens(new_system, new_tools)
-        self._system, self._tools = new_system, new_tools
-        self._settle({"system_tokens": self._system_tokens, "tools_tokens": self._tools_tokens})
+        try:
+            self._settle(self._fixed_tokens(self._counter()))
+        except InputError:
+            self._system, self._tools = before
+            raise
 
     def _settle(self, wanted: Mapping[str, Any]) -> None:
         """Makes an event of every wanted setting that differs from the one in force."""

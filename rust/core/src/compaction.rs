@@ -13,7 +13,7 @@ use crate::level::{Level, Reason};
 use crate::message::Role;
 use crate::node::Text;
 use crate::placeholder::placeholder_tokens;
-use crate::plan::{Plan, Root, Settings, Shown, hard_reason, is_protected, salience};
+use crate::plan::{Plan, Root, Settings, Shown, Snapshot, hard_reason, is_protected, salience};
 use crate::policy::Strategy;
 use crate::shrink::{Lower, Shrunk, lower_levels};
 use crate::transcript::Transcript;
@@ -45,12 +45,12 @@ impl Shortfall {
     }
 }
 
-/// Checks the boundary before message `at` and lowers levels if it must.
+/// Checks the boundary before message `at` and lowers levels if it must and if that saves tokens.
 ///
 /// Returns what does not fit, if the window stays over budget.
 ///
 /// # Errors
-/// `counter_failed`, only from a foreign counter.
+/// `counter_failed`, only from a foreign counter; nothing is changed then.
 pub fn check_boundary<T: Text>(
     plan: &mut Plan,
     transcript: &Transcript<T>,
@@ -67,9 +67,24 @@ pub fn check_boundary<T: Text>(
         room,
         free,
     };
-    compaction.run(plan)?;
-    let total = settings.base_tokens() + plan.history_tokens;
-    Ok((total > room).then(|| shortfall(plan, transcript, settings, total)))
+    let before = compaction.total(plan);
+    let is_crowded = is_crowded(plan, transcript, settings);
+    let snapshot = plan.snapshot();
+    if let Err(error) = compaction.run(plan, &snapshot) {
+        plan.restore(snapshot);
+        return Err(error);
+    }
+    let mut total = compaction.total(plan);
+    let smallest = total.min(before);
+    let is_worth_it = total < before || (is_crowded && (total <= room || before > room));
+    if !is_worth_it {
+        // The note would take more than what it stands for: the window stays as it is.
+        let shown = std::mem::take(&mut plan.shown);
+        plan.restore(snapshot);
+        plan.keep_lower(shown);
+        total = before;
+    }
+    Ok((total > room).then(|| shortfall(plan, transcript, settings, smallest)))
 }
 
 /// Whether a boundary now would lower levels.
@@ -90,10 +105,7 @@ fn pressure<T: Text>(
     let room = settings.room();
     let total = settings.base_tokens() + plan.history_tokens;
     let policy = &settings.policy;
-    let too_many = policy.strategy == Strategy::SlidingWindow
-        && policy
-            .max_messages
-            .is_some_and(|most| counted_messages(plan, transcript) > most);
+    let too_many = is_crowded(plan, transcript, settings);
     // total − p > trigger × (room − p) cannot hold for any p ≥ 0 below this line: no sum needed.
     if !too_many && total as f64 <= policy.trigger * room as f64 {
         return None;
@@ -102,6 +114,15 @@ fn pressure<T: Text>(
     let free = room.saturating_sub(pinned);
     let over = total > room || total.saturating_sub(pinned) as f64 > policy.trigger * free as f64;
     (over || too_many).then_some((room, free))
+}
+
+/// Whether the window holds more messages than its policy wants.
+fn is_crowded<T: Text>(plan: &Plan, transcript: &Transcript<T>, settings: &Settings) -> bool {
+    let policy = &settings.policy;
+    policy.strategy == Strategy::SlidingWindow
+        && policy
+            .max_messages
+            .is_some_and(|most| counted_messages(plan, transcript) > most)
 }
 
 fn counted_messages<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u32 {
@@ -169,6 +190,11 @@ fn shortfall<T: Text>(
     }
 }
 
+fn shown_tokens(plan: &Plan, entries: &[usize]) -> u64 {
+    let tokens = entries.iter().map(|&at| u64::from(plan.shown[at].tokens));
+    tokens.sum()
+}
+
 struct Compaction<'a, T> {
     transcript: &'a Transcript<T>,
     settings: &'a Settings,
@@ -185,11 +211,10 @@ struct Candidate {
 }
 
 impl<T: Text> Compaction<'_, T> {
-    fn run(&self, plan: &mut Plan) -> Result<()> {
+    fn run(&self, plan: &mut Plan, before: &Snapshot) -> Result<()> {
         plan.compactions += 1;
-        let before = (plan.shown.clone(), plan.root.clone());
-        self.restore_pinned(plan);
         plan.recalls.retain(|recall| recall.at as usize == self.at);
+        self.restore_pinned(plan);
         match self.settings.policy.strategy {
             Strategy::Adaptive => self.adapt(plan)?,
             Strategy::SlidingWindow => self.slide(plan)?,
@@ -204,20 +229,27 @@ impl<T: Text> Compaction<'_, T> {
             settle_opener(plan, self.transcript, self.settings)?;
             plan.sum();
         }
-        let changed = self.first_change(&before.0, before.1.as_ref(), plan);
+        if self.total(plan) > self.room {
+            self.squeeze(plan)?;
+            self.settle_root(plan)?;
+            settle_opener(plan, self.transcript, self.settings)?;
+            plan.sum();
+        }
+        let changed = self.first_change(before.plan(), plan);
         plan.touch(changed);
         Ok(())
     }
 
     /// The first step whose rendering differs from before.
-    fn first_change(&self, shown: &[Shown], root: Option<&Root>, plan: &Plan) -> u32 {
-        let same = shown
+    fn first_change(&self, before: &Plan, plan: &Plan) -> u32 {
+        let same = before
+            .shown
             .iter()
             .zip(&plan.shown)
             .take_while(|(old, new)| old.step == new.step && old.edits == new.edits)
             .count();
         let changed = plan.shown.get(same).map_or(u32::MAX, |shown| shown.step);
-        if root == plan.root.as_ref() {
+        if before.root == plan.root {
             return changed;
         }
         // The note stands after the goal, or inside it.
@@ -305,6 +337,15 @@ impl<T: Text> Compaction<'_, T> {
             .collect()
     }
 
+    /// Whether a soft step may shrink but not go: the newest, and one that holds the goal or the
+    /// newest words of the user beside results.
+    fn must_stay(&self, step: u32) -> bool {
+        let bounds = self.transcript.steps()[step as usize];
+        step == self.newest_step()
+            || (bounds.first as usize..bounds.end as usize)
+                .any(|message| is_protected(self.transcript, message))
+    }
+
     fn newest_step(&self) -> u32 {
         (self.transcript.steps().len() as u32).saturating_sub(1)
     }
@@ -312,53 +353,52 @@ impl<T: Text> Compaction<'_, T> {
     /// A level for every soft step: as much value as the target holds.
     fn adapt(&self, plan: &mut Plan) -> Result<()> {
         let soft = self.soft(plan);
-        let soft_tokens: u64 = soft
-            .iter()
-            .map(|&at| u64::from(plan.shown[at].tokens))
-            .sum();
+        let fixed = self.fixed(plan, &soft)?;
+        let recent = self.recent(plan, &soft);
+        let kept = shown_tokens(plan, recent);
+        if fixed + kept > self.room {
+            return self.squeeze(plan);
+        }
+        for &at in recent {
+            let step = plan.shown[at].step;
+            plan.decide(step, plan.shown[at].level, Reason::Recent);
+        }
+        let open = &soft[..soft.len() - recent.len()];
+        let capacity = self.target().max(fixed + kept) - fixed - kept;
+        self.lower(plan, open, capacity, self.room - fixed - kept, None)
+    }
+
+    /// Where even the newest steps must shrink: a part of the newest may take half the room.
+    fn squeeze(&self, plan: &mut Plan) -> Result<()> {
+        let soft = self.soft(plan);
+        let fixed = self.fixed(plan, &soft)?;
+        let capacity = self.target().saturating_sub(fixed);
+        let trim_tokens = (capacity / 2).max(u64::from(self.settings.policy.trim_tokens)) as u32;
+        let newest = soft
+            .last()
+            .filter(|&&at| plan.shown[at].step == self.newest_step())
+            .map(|&at| (at, trim_tokens));
+        let room = self.room.saturating_sub(fixed);
+        self.lower(plan, &soft, capacity, room, newest)
+    }
+
+    /// Tokens of everything but the soft steps, with the note as large as it may become.
+    fn fixed(&self, plan: &Plan, soft: &[usize]) -> Result<u64> {
+        let soft_tokens = shown_tokens(plan, soft);
         let root = self.root_note(plan, soft.len() as u32, soft_tokens)?;
         // The final note counts fewer steps; a figure of other length costs a token or two.
         let root_tokens = u64::from(root.tokens) + 4;
         let old_root = plan.root.as_ref().map_or(0, |root| u64::from(root.tokens));
-        let fixed = self.total(plan) - soft_tokens - old_root + root_tokens;
-
-        let recent = self.recent(plan, &soft);
-        let kept: u64 = recent
-            .iter()
-            .map(|&at| u64::from(plan.shown[at].tokens))
-            .sum();
-        let open: Vec<usize> = soft
-            .iter()
-            .copied()
-            .filter(|at| !recent.contains(at))
-            .collect();
-        if fixed + kept <= self.room {
-            for &at in &recent {
-                let step = plan.shown[at].step;
-                plan.decide(step, plan.shown[at].level, Reason::Recent);
-            }
-            let capacity = self.target().max(fixed + kept) - fixed - kept;
-            self.lower(plan, &open, capacity, None)
-        } else {
-            // Even the newest steps must shrink; a part of the newest may take half the room.
-            let newest = plan
-                .shown
-                .iter()
-                .position(|shown| shown.step == self.newest_step());
-            let capacity = self.target().saturating_sub(fixed);
-            let trim_tokens =
-                (capacity / 2).max(u64::from(self.settings.policy.trim_tokens)) as u32;
-            self.lower(plan, &soft, capacity, newest.map(|at| (at, trim_tokens)))
-        }
+        Ok(self.total(plan) - soft_tokens - old_root + root_tokens)
     }
 
     /// The newest soft steps that stay whole: while together they take at most `recent` of the
     /// free part, and the very newest while it takes at most `newest` of it.
-    fn recent(&self, plan: &Plan, soft: &[usize]) -> Vec<usize> {
+    fn recent<'s>(&self, plan: &Plan, soft: &'s [usize]) -> &'s [usize] {
         let policy = &self.settings.policy;
-        let mut kept = Vec::new();
+        let mut first = soft.len();
         let mut tokens = 0u64;
-        for &at in soft.iter().rev() {
+        for (place, &at) in soft.iter().enumerate().rev() {
             tokens += u64::from(plan.shown[at].tokens);
             let is_newest = plan.shown[at].step == self.newest_step();
             let share = if is_newest {
@@ -369,17 +409,19 @@ impl<T: Text> Compaction<'_, T> {
             if tokens as f64 > share * self.free as f64 {
                 break;
             }
-            kept.push(at);
+            first = place;
         }
-        kept
+        &soft[first..]
     }
 
-    /// Chooses a level for each of `open` within `capacity` tokens and applies it.
+    /// Chooses a level for each of `open` within `capacity` tokens and applies it. If even the
+    /// least of all of them is more, whatever `room` still holds.
     fn lower(
         &self,
         plan: &mut Plan,
         open: &[usize],
         capacity: u64,
+        room: u64,
         newest: Option<(usize, u32)>,
     ) -> Result<()> {
         self.work_out_levels(plan, open, newest)?;
@@ -388,7 +430,10 @@ impl<T: Text> Compaction<'_, T> {
             .iter()
             .map(|candidate| candidate.choices.as_slice())
             .collect();
-        let chosen = choose(&choices, capacity);
+        let mut chosen = choose(&choices, capacity);
+        if !chosen.fits {
+            chosen = choose(&choices, room);
+        }
         let mut gone = Vec::new();
         for (mut candidate, option) in candidates.into_iter().zip(chosen.options) {
             let at = candidate.shown;
@@ -477,7 +522,7 @@ impl<T: Text> Compaction<'_, T> {
             choices: Vec::new(),
             levels: Vec::new(),
         };
-        if shown.step != self.newest_step() {
+        if !self.must_stay(shown.step) {
             candidate.choices.push(Choice {
                 tokens: 0,
                 value: 0.0,
@@ -533,22 +578,19 @@ impl<T: Text> Compaction<'_, T> {
         self.drop_oldest(plan, |messages, total| messages <= most && total <= limit)
     }
 
-    /// Drops soft steps, oldest first and never the newest, until `enough(messages, tokens)`.
+    /// Drops soft steps that may go, oldest first, until `enough(messages, tokens)`.
     fn drop_oldest(&self, plan: &mut Plan, enough: impl Fn(u32, u64) -> bool) -> Result<()> {
         let soft = self.soft(plan);
-        let soft_tokens: u64 = soft
-            .iter()
-            .map(|&at| u64::from(plan.shown[at].tokens))
-            .sum();
-        let root = self.root_note(plan, soft.len() as u32, soft_tokens)?;
-        let old_root = plan.root.as_ref().map_or(0, |root| u64::from(root.tokens));
-        let mut total = self.total(plan) - old_root + u64::from(root.tokens) + 4;
+        let mut total = self.fixed(plan, &soft)? + shown_tokens(plan, &soft);
         let mut messages = counted_messages(plan, self.transcript);
         let mut gone = Vec::new();
         for &at in &soft {
             let step = plan.shown[at].step;
-            if enough(messages, total) || step == self.newest_step() {
+            if enough(messages, total) {
                 break;
+            }
+            if self.must_stay(step) {
+                continue;
             }
             total -= u64::from(plan.shown[at].tokens);
             messages -= step_messages(self.transcript, step);
@@ -570,8 +612,8 @@ impl<T: Text> Compaction<'_, T> {
              out; nothing is lost. page_in(\"{pointer}\") lists them with their pointers. This note \
              describes the window; it is not a message of the user.\n</satchel-index>"
         );
-        let tokens =
-            self.settings.counter.count(&text)? + root_overhead(self.settings, self.transcript);
+        let count = self.settings.counter.count(&text)?;
+        let tokens = count.saturating_add(root_overhead(self.settings, self.transcript));
         Ok(Root {
             text: text.into(),
             tokens,

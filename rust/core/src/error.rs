@@ -159,13 +159,15 @@ impl Error {
         self
     }
 
-    /// The hard part of a window does not fit: `message 7 has 9000 tokens, budget 8192`.
+    /// The hard part of a window does not fit: `message 7 has 9000 tokens, budget 8192: why`.
+    /// Without an index it is what every request carries beside messages.
     #[cold]
-    pub fn over_budget(index: Option<usize>, tokens: u64, budget: u64, what: &str) -> Self {
-        let message = match index {
-            Some(index) => format!("message {index} has {tokens} tokens, budget {budget}: {what}"),
-            None => format!("{what} needs {tokens} tokens, budget {budget}"),
+    pub fn over_budget(index: Option<usize>, tokens: u64, budget: u64, why: &str) -> Self {
+        let what = match index {
+            Some(index) => format!("message {index} has"),
+            None => "system, tools and overhead have".to_owned(),
         };
+        let message = format!("{what} {tokens} tokens, budget {budget}: {why}");
         let mut error = Self::new(ErrorKind::OverBudget, message).with_limit(tokens, budget);
         error.0.index = index;
         error

@@ -114,7 +114,8 @@ pub struct Shown {
 /// Content that was paged in, shown after a message until the next compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recall {
-    /// Where the event stood: the message before which it is folded.
+    /// Raw index of the message before which it stands: where its event was, or behind the
+    /// results that were still to come there.
     pub at: u32,
     /// The fenced text.
     pub text: Arc<str>,
@@ -162,6 +163,24 @@ pub struct Plan {
     pub(crate) revision: u64,
     /// First step whose rendering the newest revision changed.
     pub(crate) changed_from: u32,
+}
+
+/// An earlier state of a plan, see [`Plan::snapshot`].
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    /// Everything but the fates.
+    plan: Plan,
+    /// The fates that can change: a step that is gone and not pinned stays gone.
+    fates: Vec<(u32, Fate)>,
+    /// How many steps there were.
+    steps: usize,
+}
+
+impl Snapshot {
+    /// The plan as it was, without its fates.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
 }
 
 impl Plan {
@@ -244,7 +263,11 @@ impl Plan {
                 last.tokens += tokens;
                 last.lower = None;
             }
-            _ => {
+            before => {
+                // Levels that were worked out for the newest step are tighter than others'.
+                if let Some(before) = before {
+                    before.lower = None;
+                }
                 self.shown.push(Shown {
                     step,
                     level: Level::Verbatim,
@@ -274,6 +297,56 @@ impl Plan {
             let step = last.step;
             self.touch(step);
         }
+    }
+
+    /// Forgets the lower levels of a step, which are no longer what they would be now.
+    pub(crate) fn forget_lower(&mut self, step: u32) {
+        let at = self.shown.binary_search_by_key(&step, |shown| shown.step);
+        if let Ok(at) = at {
+            self.shown[at].lower = None;
+        }
+    }
+
+    /// Takes over the lower levels that were worked out for the same steps.
+    pub(crate) fn keep_lower(&mut self, worked: Vec<Shown>) {
+        for worked in worked {
+            let at = self
+                .shown
+                .binary_search_by_key(&worked.step, |shown| shown.step);
+            if let Ok(at) = at {
+                self.shown[at].lower = worked.lower;
+            }
+        }
+    }
+
+    /// What it takes to undo everything that appends and a compaction do. Costs in proportion to
+    /// the window, not to the history.
+    pub(crate) fn snapshot(&mut self) -> Snapshot {
+        let fates = std::mem::take(&mut self.fates);
+        let plan = self.clone();
+        self.fates = fates;
+        let steps = self.shown.iter().map(|shown| shown.step);
+        let changeable = steps.chain(self.pins.iter().copied());
+        Snapshot {
+            fates: changeable
+                .filter_map(|step| Some((step, *self.fates.get(step as usize)?)))
+                .collect(),
+            steps: self.fates.len(),
+            plan,
+        }
+    }
+
+    /// Goes back to a snapshot.
+    pub(crate) fn restore(&mut self, snapshot: Snapshot) {
+        let mut fates = std::mem::take(&mut self.fates);
+        fates.truncate(snapshot.steps);
+        for (step, fate) in snapshot.fates {
+            if let Some(slot) = fates.get_mut(step as usize) {
+                *slot = fate;
+            }
+        }
+        *self = snapshot.plan;
+        self.fates = fates;
     }
 
     /// Notes where the compaction that is running leaves a step, and why.

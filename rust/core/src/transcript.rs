@@ -5,7 +5,7 @@
 //! message and 80 a part.
 
 use crate::dialect::form::Glue;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::message::{Message, Part, PartKind, Role};
 use crate::node::Text;
 use crate::salience::signals::{Signals, signals_of};
@@ -43,6 +43,23 @@ pub struct Transcript<T> {
     newest_user: Option<u32>,
     instructions_end: u32,
 }
+
+/// How far a transcript was, see [`Transcript::mark`].
+#[derive(Debug)]
+pub struct Mark {
+    rows: usize,
+    parts: usize,
+    steps: usize,
+    newest_step: Option<Step>,
+    pairing: Pairing,
+    goal: Option<u32>,
+    newest_user: Option<u32>,
+    instructions_end: u32,
+}
+
+/// The most tokens of one step; half of what the columns hold, so that notes and placeholders of
+/// satchel's own never overflow them.
+const MAX_STEP_TOKENS: u64 = 1 << 31;
 
 impl<T: Text> Transcript<T> {
     /// An empty transcript; `glue` as in [`Pairing::new`].
@@ -141,6 +158,67 @@ impl<T: Text> Transcript<T> {
                 .map_err(|error| error.at(index))?;
         }
         Ok(())
+    }
+
+    /// Checks that no step outgrows what its columns hold, once `messages` are counted.
+    ///
+    /// # Errors
+    /// `counter_failed` with the raw index: no real text has that many tokens.
+    pub fn check_sizes(&self, messages: &[Message<T>], overheads: &[u32]) -> Result<()> {
+        let tokens = |message: &Message<T>, overhead: u32| {
+            let parts = message.parts.iter().map(|part| u64::from(part.tokens));
+            parts.sum::<u64>() + u64::from(overhead)
+        };
+        let newest = self.steps.last().map_or(0, |step| u64::from(step.tokens));
+        let counted = || messages.iter().zip(overheads);
+        let sum: u64 = counted().map(|(message, &own)| tokens(message, own)).sum();
+        if newest + sum <= MAX_STEP_TOKENS {
+            return Ok(());
+        }
+        let mut pairing = self.pairing.clone();
+        let mut step = newest;
+        for (offset, (message, &overhead)) in counted().enumerate() {
+            let index = self.len() + offset;
+            if pairing.push(index, message)? == Attachment::Starts {
+                step = 0;
+            }
+            step += tokens(message, overhead);
+            if step > MAX_STEP_TOKENS {
+                let message = format!("a step of {step} tokens, most {MAX_STEP_TOKENS}");
+                return Err(Error::new(ErrorKind::CounterFailed, message)
+                    .with_limit(step, MAX_STEP_TOKENS)
+                    .at(index));
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers how far the transcript is, for [`Transcript::go_back`].
+    pub fn mark(&self) -> Mark {
+        Mark {
+            rows: self.rows.len(),
+            parts: self.parts.len(),
+            steps: self.steps.len(),
+            newest_step: self.steps.last().copied(),
+            pairing: self.pairing.clone(),
+            goal: self.goal,
+            newest_user: self.newest_user,
+            instructions_end: self.instructions_end,
+        }
+    }
+
+    /// Takes back everything that was appended since `mark`.
+    pub fn go_back(&mut self, mark: Mark) {
+        self.rows.truncate(mark.rows);
+        self.parts.truncate(mark.parts);
+        self.steps.truncate(mark.steps);
+        if let (Some(step), Some(newest)) = (self.steps.last_mut(), mark.newest_step) {
+            *step = newest;
+        }
+        self.pairing = mark.pairing;
+        self.goal = mark.goal;
+        self.newest_user = mark.newest_user;
+        self.instructions_end = mark.instructions_end;
     }
 
     /// Appends one counted message and returns how it attached.

@@ -4,20 +4,21 @@
 //! repeats that check when the assistant message arrives, and finds the same, so asking changes
 //! nothing and a rebuild from the log gives the same bytes.
 
-use std::sync::Arc;
+mod recall;
+mod settings;
 
+use self::recall::place;
+pub use self::settings::MAX_TOKENS;
+use self::settings::{check_budget, check_tokens};
 use crate::compaction::{Shortfall, check_boundary, needs_compaction, settle_opener};
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, EventKind, SettingsChange};
-use crate::level::Level;
+use crate::event::{Event, EventKind};
 use crate::message::{Message, Role};
 use crate::node::Text;
-use crate::page::{
-    PageDirectory, PageKey, Pointer, index_page, not_a_pointer, not_found, select_lines,
-};
+use crate::page::{PageDirectory, Pointer, index_page, not_a_pointer, not_found};
 use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Recall, Settings};
-use crate::render::{Entry, RecallPlace, entries, recall_place};
+use crate::render::{Entry, entries};
 use crate::shrink::with_text;
 use crate::step::Attachment;
 use crate::tokens::Counter;
@@ -48,6 +49,8 @@ pub struct WorkingSet<T> {
     boundary: u32,
     /// How many pending plans were made.
     pending_plans: u64,
+    /// Content that was paged in between a call and its results, where nothing may stand.
+    waiting: Vec<Recall>,
     joins: Joins,
 }
 
@@ -91,10 +94,13 @@ impl<T: Text> WorkingSet<T> {
     /// An empty working set.
     ///
     /// # Errors
-    /// `invalid_value` if the policy is out of range or the budget 0.
+    /// `invalid_value` if the policy is out of range, the budget 0, or system or tools beyond
+    /// [`MAX_TOKENS`].
     pub fn new(settings: Settings) -> Result<Self> {
         settings.policy.validate()?;
         check_budget(settings.budget)?;
+        check_tokens("system_tokens", settings.system_tokens)?;
+        check_tokens("tools_tokens", settings.tools_tokens)?;
         Ok(Self {
             transcript: Transcript::new(settings.dialect.glue()),
             counters: vec![settings.counter.clone()],
@@ -105,6 +111,7 @@ impl<T: Text> WorkingSet<T> {
             directory: PageDirectory::default(),
             boundary: 0,
             pending_plans: 0,
+            waiting: Vec::new(),
             joins: Joins::default(),
         })
     }
@@ -136,8 +143,28 @@ impl<T: Text> WorkingSet<T> {
     pub fn append(&mut self, mut messages: Vec<Message<T>>) -> Result<()> {
         self.transcript.check(&messages)?;
         let overheads = self.count(&mut messages)?;
+        // From here on only a foreign counter can fail, at the texts that a compaction makes.
+        let foreign = self.settings.counter.foreign_source().is_some();
+        let undo = foreign.then(|| {
+            let plan = self.plan.snapshot();
+            (
+                plan,
+                self.transcript.mark(),
+                self.boundary,
+                self.waiting.clone(),
+            )
+        });
         for (message, overhead) in messages.into_iter().zip(overheads) {
-            self.fold(message, overhead)?;
+            let Err(error) = self.fold(message, overhead) else {
+                continue;
+            };
+            if let Some((plan, mark, boundary, waiting)) = undo {
+                self.plan.restore(plan);
+                self.transcript.go_back(mark);
+                self.boundary = boundary;
+                self.waiting = waiting;
+            }
+            return Err(error);
         }
         Ok(())
     }
@@ -188,10 +215,12 @@ impl<T: Text> WorkingSet<T> {
 
     fn count(&self, messages: &mut [Message<T>]) -> Result<Vec<u32>> {
         count_message_parts(messages, &self.settings.counter)?;
-        messages
+        let overheads: Vec<u32> = messages
             .iter()
             .map(|message| message_overhead(message, &self.rules, &self.settings.counter))
-            .collect()
+            .collect::<Result<_>>()?;
+        self.transcript.check_sizes(messages, &overheads)?;
+        Ok(overheads)
     }
 
     fn fold(&mut self, message: Message<T>, overhead: u32) -> Result<()> {
@@ -205,10 +234,14 @@ impl<T: Text> WorkingSet<T> {
             .take()
             .filter(|pending| pending.synthesized == abandons);
         match pending {
-            Some(pending) if is_boundary => self.plan = pending.plan,
+            Some(pending) if is_boundary => {
+                self.plan = pending.plan;
+                self.waiting.clear();
+            }
             _ => {
                 if abandons {
                     self.close_newest_in(None);
+                    self.place_waiting();
                 }
                 if is_boundary {
                     check_boundary(&mut self.plan, &self.transcript, &self.settings, at)?;
@@ -220,9 +253,17 @@ impl<T: Text> WorkingSet<T> {
             self.plan.changed_from = u32::MAX;
         }
         let had_goal = self.transcript.goal().is_some();
+        let spoken = self.transcript.newest_user();
         self.transcript.push(message, overhead)?;
         let row = self.transcript.rows()[at];
         self.plan.grow(row.step, row.tokens);
+        if let Some(spoken) = spoken.filter(|_| row.is_user) {
+            // What was the newest user message has lower levels from now on.
+            self.plan.forget_lower(self.transcript.rows()[spoken].step);
+        }
+        if joins && self.transcript.pairing().open_calls() == 0 {
+            self.place_waiting();
+        }
         if at == 0 {
             settle_opener(&mut self.plan, &self.transcript, &self.settings)?;
             self.plan.sum();
@@ -298,169 +339,6 @@ impl<T: Text> WorkingSet<T> {
             })
     }
 
-    fn change_settings(&mut self, change: &SettingsChange) -> Result<()> {
-        if let Some(dialect) = &change.dialect
-            && dialect != self.settings.dialect.name()
-        {
-            return Err(Error::new(
-                ErrorKind::DialectChanged,
-                format!(
-                    "the log is in dialect {}, not {dialect}",
-                    self.settings.dialect.name()
-                ),
-            ));
-        }
-        if let Some(policy) = &change.policy {
-            policy.validate()?;
-        }
-        if let Some(budget) = change.budget {
-            check_budget(budget)?;
-            self.settings.budget = budget;
-        }
-        if let Some(policy) = &change.policy {
-            self.settings.policy = Arc::new(policy.clone());
-            for shown in &mut self.plan.shown {
-                shown.lower = None;
-            }
-        }
-        if let Some(tokens) = change.system_tokens {
-            self.settings.system_tokens = tokens;
-        }
-        if let Some(tokens) = change.tools_tokens {
-            self.settings.tools_tokens = tokens;
-        }
-        if let Some(key) = &change.page_key {
-            let key = PageKey::new(key);
-            if !self.transcript.is_empty() && key != self.settings.key {
-                return Err(Error::new(
-                    ErrorKind::InvalidEvent,
-                    "the page key is set by event 0 and cannot change",
-                ));
-            }
-            self.settings.key = key;
-        }
-        match &change.counter {
-            Some(name) if name != self.settings.counter.name() => self.change_counter(name),
-            _ => Ok(()),
-        }
-    }
-
-    /// Counts what is not gone again by another counter; what is gone keeps its counts. What was
-    /// learnt about the old one's counts is forgotten.
-    fn change_counter(&mut self, name: &str) -> Result<()> {
-        let offered = self.counters.iter().find(|known| known.name() == name);
-        let counter = match offered {
-            Some(counter) => counter.clone(),
-            None => Counter::named(name)?,
-        };
-        self.settings.counter = counter.clone();
-        self.settings.calibration = None;
-        let framing = self.rules.inserted_message_tokens();
-        self.rules = ChatRules::for_counter(self.settings.dialect, &counter);
-        self.settings.request_tokens = self.rules.request_tokens();
-        self.settings.message_tokens = self.rules.inserted_message_tokens();
-        let change = i64::from(self.settings.message_tokens) - i64::from(framing);
-        for shown in &mut self.plan.shown {
-            let bounds = self.transcript.steps()[shown.step as usize];
-            for message in bounds.first as usize..bounds.end as usize {
-                self.transcript.recount(message, &counter, change)?;
-            }
-            shown.lower = None;
-            shown.tokens = self.transcript.steps()[shown.step as usize].tokens;
-            if shown.placeholder_tokens > 0 {
-                shown.placeholder_tokens =
-                    placeholder_tokens(&self.settings, &self.transcript, shown.step);
-                shown.tokens += shown.placeholder_tokens;
-            }
-            let mut edits = shown.edits.to_vec();
-            for edit in &mut edits {
-                let part = &self.transcript.all_parts()[edit.part as usize];
-                edit.tokens = crate::shrink::edited_tokens(part, &edit.text, &counter)?;
-                shown.tokens = shown.tokens - part.tokens + edit.tokens;
-            }
-            shown.edits = edits.into();
-        }
-        for recall in &mut self.plan.recalls {
-            let place = recall_place(&self.transcript, self.settings.dialect, recall.at as usize);
-            recall.tokens = counter.count(&recall.text)? + around(place, &self.settings);
-        }
-        self.recount_notes()?;
-        self.plan.sum();
-        Ok(())
-    }
-
-    fn pin(&mut self, index: usize) -> Result<()> {
-        let step = self.step_of(index)?;
-        if !self.plan.pins.insert(step) {
-            return Ok(());
-        }
-        let level = self
-            .plan
-            .find(step)
-            .map_or(Level::Gone, |shown| shown.level);
-        if level == Level::Verbatim {
-            return Ok(());
-        }
-        let bounds = self.transcript.steps()[step as usize];
-        let edited: Vec<u32> = self
-            .plan
-            .find(step)
-            .map(|shown| shown.edits.iter().map(|edit| edit.part).collect())
-            .unwrap_or_default();
-        for message in bounds.first as usize..bounds.end as usize {
-            for part in self.transcript.part_range(message) {
-                if level == Level::Gone || edited.contains(&(part as u32)) {
-                    let text = self.part_text(part);
-                    if !text.is_empty() {
-                        self.recall(self.pointer_of(part), part, &text, Some(step))?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn place_page(&mut self, pointer: &str, range: Option<(usize, usize)>) -> Result<()> {
-        let name = parse_pointer(pointer)?;
-        match self.find_page(name)? {
-            Page::Part(part) => {
-                let text = select_lines(&self.part_text(part), None, range);
-                self.recall(name, part, &text, None)
-            }
-            Page::Index => Err(Error::new(
-                ErrorKind::InvalidEvent,
-                "the index page is read with page_in, it cannot be placed",
-            )),
-        }
-    }
-
-    /// Shows `text` from the end of the log on, fenced and labelled with its source.
-    fn recall(
-        &mut self,
-        pointer: Pointer,
-        part: usize,
-        text: &str,
-        restores: Option<u32>,
-    ) -> Result<()> {
-        let message = self.transcript.message_of_part(part);
-        let role = self.transcript.rows()[message].role.name();
-        let source = format!("message {message}, {role}, page {pointer}");
-        let text = fence("recalled", &source, text);
-        let at = self.transcript.len();
-        let place = recall_place(&self.transcript, self.settings.dialect, at);
-        let tokens = self.settings.counter.count(&text)? + around(place, &self.settings);
-        self.plan.recalls.push(Recall {
-            at: at as u32,
-            text: text.into(),
-            tokens,
-            restores,
-        });
-        self.plan.history_tokens += u64::from(tokens);
-        let newest = self.transcript.steps().len().saturating_sub(1) as u32;
-        self.plan.touch(newest);
-        Ok(())
-    }
-
     /// Checks the pending boundary and returns the figures of the window.
     ///
     /// # Errors
@@ -492,6 +370,8 @@ impl<T: Text> WorkingSet<T> {
                 let mut plan = self.plan.clone();
                 if synthesized {
                     self.close_newest_in(Some(&mut plan));
+                    let waiting = self.waiting.clone();
+                    place(waiting, &mut plan, &self.transcript, &self.settings);
                 }
                 let at = self.transcript.len();
                 let shortfall = check_boundary(&mut plan, &self.transcript, &self.settings, at)?;
@@ -635,43 +515,10 @@ impl<T: Text> WorkingSet<T> {
     }
 }
 
-fn around(place: RecallPlace, settings: &Settings) -> u32 {
-    match place {
-        RecallPlace::Inside(_) => 0,
-        RecallPlace::After => settings.message_tokens,
-    }
-}
-
-fn check_budget(budget: u64) -> Result<()> {
-    if budget == 0 {
-        return Err(Error::new(
-            ErrorKind::InvalidValue,
-            "budget is 0, must be at least 1 token",
-        )
-        .with_limit(0, 1));
-    }
-    Ok(())
-}
-
 /// Reads a pointer as a caller wrote it.
 ///
 /// # Errors
 /// `page_not_found` for a text that is no pointer.
 pub fn parse_pointer(text: &str) -> Result<Pointer> {
     Pointer::parse(text).ok_or_else(|| not_a_pointer(text.chars().count()))
-}
-
-/// `content` between two tags that do not occur in it, labelled as data with its source.
-pub fn fence(tag: &str, source: &str, content: &str) -> String {
-    let mut tag = tag.to_owned();
-    let mut number = 1;
-    while content.contains(&format!("<{tag}")) || content.contains(&format!("</{tag}")) {
-        number += 1;
-        tag.truncate(tag.find('-').unwrap_or(tag.len()));
-        tag = format!("{tag}-{number}");
-    }
-    let newline = if content.ends_with('\n') { "" } else { "\n" };
-    format!(
-        "<{tag} source=\"{source}\" note=\"earlier content, shown as data\">\n{content}{newline}</{tag}>"
-    )
 }

@@ -1,17 +1,24 @@
 //! Applies the core's changes to copies of the caller's own objects.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use satchel_core::dialect::Dialect;
 use satchel_core::dialect::form::TextForm;
+use satchel_core::error::{Error, ErrorKind};
 use satchel_core::message::{PathStep, Place};
 use satchel_core::render::{Change, Entry};
 use serde_json::Value as Json;
 
+use crate::error::PyError;
+
 /// Adds one entry to a window: a message of the caller, a changed copy, a new one, or a further
 /// piece of the last one.
+///
+/// # Errors
+/// `invalid_message` with what was raised as its cause: the message was changed since it was
+/// appended, or an object of the caller's does not let itself be copied.
 pub(crate) fn push_entry(
     py: Python<'_>,
     window: &mut Vec<Py<PyAny>>,
@@ -22,7 +29,10 @@ pub(crate) fn push_entry(
     let message = match entry {
         Entry::Original(index) => messages[index as usize].clone_ref(py),
         Entry::Changed(index, changes) => {
-            apply_changes(messages[index as usize].bind(py), &changes)?.unbind()
+            let index = index as usize;
+            let copy = apply_changes(messages[index].bind(py), &changes);
+            copy.map_err(|cause| no_copy(py, Some(index), cause))?
+                .unbind()
         }
         Entry::New(message) => json_to_python(py, &message)?.unbind(),
         Entry::Joined(piece) => {
@@ -31,11 +41,29 @@ pub(crate) fn push_entry(
             let (Some(piece), Some(before)) = (alone.pop(), window.pop()) else {
                 return Ok(());
             };
-            join(before.bind(py), piece.bind(py), dialect)?.unbind()
+            join(before.bind(py), piece.bind(py), dialect)
+                .map_err(|cause| no_copy(py, None, cause))?
+                .unbind()
         }
     };
     window.push(message);
     Ok(())
+}
+
+#[cold]
+fn no_copy(py: Python<'_>, index: Option<usize>, cause: PyErr) -> PyErr {
+    // An interrupt is no fault of the message.
+    if !cause.is_instance_of::<PyException>(py) {
+        return cause;
+    }
+    let what = "its content cannot be replaced in a copy; was it changed since it was appended?";
+    let error = Error::new(ErrorKind::InvalidMessage, what);
+    let failure = PyErr::from(PyError(match index {
+        Some(index) => error.at(index),
+        None => error,
+    }));
+    failure.set_cause(py, Some(cause));
+    failure
 }
 
 /// A copy of `before` with the blocks of `piece` behind its own.
@@ -177,12 +205,19 @@ fn as_dict<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         copy.update(value.cast()?)?;
         return Ok(copy);
     }
-    match value.getattr_opt(intern!(py, "__dict__"))? {
-        Some(fields) => Ok(fields.cast_into::<PyDict>()?.copy()?),
-        None => Err(PyTypeError::new_err(
-            "a message to be edited must be a dict or have fields",
-        )),
+    if let Some(fields) = value.getattr_opt(intern!(py, "__dict__"))? {
+        return fields.cast_into::<PyDict>()?.copy();
     }
+    // Dataclasses with slots have no dict.
+    let Some(names) = value.getattr_opt(intern!(py, "__dataclass_fields__"))? else {
+        let message = "a message to be edited must be a dict or have fields";
+        return Err(PyTypeError::new_err(message));
+    };
+    for name in names.try_iter()? {
+        let name = name?.cast_into::<PyString>()?;
+        copy.set_item(&name, value.getattr(&name)?)?;
+    }
+    Ok(copy)
 }
 
 fn as_list<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {

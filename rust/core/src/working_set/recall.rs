@@ -1,0 +1,157 @@
+//! Content that comes back: pins and pages that are placed into the log.
+
+use std::collections::BTreeSet;
+
+use super::{Page, WorkingSet, parse_pointer};
+use crate::error::{Error, ErrorKind, Result};
+use crate::level::Level;
+use crate::node::Text;
+use crate::page::{Pointer, select_lines};
+use crate::plan::{Plan, Recall, Settings};
+use crate::render::{RecallPlace, recall_place};
+use crate::transcript::Transcript;
+
+impl<T: Text> WorkingSet<T> {
+    pub(super) fn pin(&mut self, index: usize) -> Result<()> {
+        let step = self.step_of(index)?;
+        if !self.plan.pins.insert(step) {
+            return Ok(());
+        }
+        let level = self
+            .plan
+            .find(step)
+            .map_or(Level::Gone, |shown| shown.level);
+        if level == Level::Verbatim {
+            return Ok(());
+        }
+        let bounds = self.transcript.steps()[step as usize];
+        let edited: Vec<u32> = self
+            .plan
+            .find(step)
+            .map(|shown| shown.edits.iter().map(|edit| edit.part).collect())
+            .unwrap_or_default();
+        for message in bounds.first as usize..bounds.end as usize {
+            for part in self.transcript.part_range(message) {
+                if level == Level::Gone || edited.contains(&(part as u32)) {
+                    let text = self.part_text(part);
+                    if !text.is_empty() {
+                        self.recall(self.pointer_of(part), part, &text, Some(step))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn place_page(
+        &mut self,
+        pointer: &str,
+        range: Option<(usize, usize)>,
+    ) -> Result<()> {
+        let name = parse_pointer(pointer)?;
+        match self.find_page(name)? {
+            Page::Part(part) => {
+                let text = select_lines(&self.part_text(part), None, range);
+                self.recall(name, part, &text, None)
+            }
+            Page::Index => Err(Error::new(
+                ErrorKind::InvalidEvent,
+                "the index page is read with page_in, it cannot be placed",
+            )),
+        }
+    }
+
+    /// Shows `text` from the end of the log on, fenced and labelled with its source. While calls
+    /// wait for their results it waits too, since nothing may stand between them.
+    fn recall(
+        &mut self,
+        pointer: Pointer,
+        part: usize,
+        text: &str,
+        restores: Option<u32>,
+    ) -> Result<()> {
+        let message = self.transcript.message_of_part(part);
+        let role = self.transcript.rows()[message].role.name();
+        let source = format!("message {message}, {role}, page {pointer}");
+        let text = fence("recalled", &source, text);
+        self.waiting.push(Recall {
+            at: u32::MAX,
+            tokens: self.settings.counter.count(&text)?,
+            text: text.into(),
+            restores,
+        });
+        if self.transcript.pairing().open_calls() == 0 {
+            self.place_waiting();
+        }
+        Ok(())
+    }
+
+    /// Puts what waited at the end of the log as it is now.
+    pub(super) fn place_waiting(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        place(waiting, &mut self.plan, &self.transcript, &self.settings);
+    }
+}
+
+/// Adds recalled content to the end of the log.
+pub(super) fn place<T: Text>(
+    recalls: Vec<Recall>,
+    plan: &mut Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+) {
+    if recalls.is_empty() {
+        return;
+    }
+    let at = transcript.len();
+    let around = around(recall_place(transcript, settings.dialect, at), settings);
+    for recall in recalls {
+        let tokens = recall.tokens.saturating_add(around);
+        plan.history_tokens += u64::from(tokens);
+        plan.recalls.push(Recall {
+            at: at as u32,
+            tokens,
+            ..recall
+        });
+    }
+    plan.touch(transcript.steps().len().saturating_sub(1) as u32);
+}
+
+pub(super) fn around(place: RecallPlace, settings: &Settings) -> u32 {
+    match place {
+        RecallPlace::Inside(_) => 0,
+        RecallPlace::After => settings.message_tokens,
+    }
+}
+
+/// `content` between two tags that do not occur in it, labelled as data with its source. Linear in
+/// the content, however many tags it makes up.
+fn fence(tag: &str, source: &str, content: &str) -> String {
+    let mut is_taken = false;
+    let mut taken = BTreeSet::new();
+    for (at, _) in content.match_indices(tag) {
+        if !content[..at].ends_with('<') && !content[..at].ends_with("</") {
+            continue;
+        }
+        is_taken = true;
+        let number = content[at + tag.len()..].strip_prefix('-').unwrap_or("");
+        let digits = number.bytes().take_while(u8::is_ascii_digit).take(18);
+        // A tag must not even begin like one of the content's: 2 is taken by 27.
+        let mut number = 0;
+        for digit in digits {
+            number = number * 10 + u64::from(digit - b'0');
+            taken.insert(number);
+        }
+    }
+    // One number more than there are taken ones: one is always free.
+    let mut numbers = 2..taken.len() as u64 + 3;
+    let free = numbers.find(|number| !taken.contains(number));
+    let tag = match free.filter(|_| is_taken) {
+        Some(number) => format!("{tag}-{number}"),
+        None => tag.to_owned(),
+    };
+    let newline = if content.ends_with('\n') { "" } else { "\n" };
+    format!(
+        "<{tag} source=\"{source}\" note=\"earlier content, shown as data\">\n{content}{newline}</{tag}>"
+    )
+}
