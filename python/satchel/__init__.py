@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from satchel.linting import Violation, lint
     from satchel.policy import Policy
+    from satchel.repairing import repair
     from satchel.windows import (
         TokenBudget,
         allocate_budget,
@@ -58,6 +59,7 @@ __all__ = [
     "lint",
     "models",
     "prune_tool_outputs",
+    "repair",
     "score_messages",
     "sliding_window",
     "token_window",
@@ -78,6 +80,7 @@ _HOMES = {
     ),
     "linting": ("Violation", "lint"),
     "policy": ("Policy",),
+    "repairing": ("repair",),
     "windows": (
         "TokenBudget",
         "allocate_budget",

@@ -14,6 +14,7 @@ mod node;
 mod prune;
 mod pytext;
 mod render;
+mod repair;
 mod score;
 mod utf8;
 mod window;
@@ -38,6 +39,8 @@ mod _core {
     use crate::message_tokens::PyMessageTokens;
     #[pymodule_export]
     use crate::prune::prune_tool_outputs;
+    #[pymodule_export]
+    use crate::repair::{repair_messages, repair_placeholders};
     #[pymodule_export]
     use crate::score::score_messages;
     #[pymodule_export]
