@@ -133,7 +133,13 @@ impl<'a, T: Text> Work<'a, T> {
                 continue;
             }
             for slot in slots {
-                if matches!(slot, Some(piece) if piece.kind == PartKind::Reasoning) {
+                // An empty string beside calls was as good as null; alone it is not.
+                let is_glued = |piece: &Piece<'_, T>| {
+                    piece.kind == PartKind::Reasoning
+                        || matches!(piece.part.map(|part| &part.body), Some(Body::Text(text))
+                            if piece.kind == PartKind::Text && super::is_blank(text))
+                };
+                if slot.as_ref().is_some_and(is_glued) {
                     *slot = None;
                 }
             }
