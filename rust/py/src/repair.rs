@@ -4,9 +4,12 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use satchel_core::dialect::lint::count_marks;
-use satchel_core::dialect::repair::{Base, Block, Edit, Entry, Mode, PLACEHOLDERS, mends, repair};
+use satchel_core::dialect::repair::{
+    Around, Base, Block, Edit, Entry, Mode, PLACEHOLDERS, mends, repair,
+};
 use satchel_core::dialect::{Dialect, Traits};
 use satchel_core::message::PathStep;
+use satchel_core::node::{Node, Shape};
 
 use crate::error::{PyError, invalid_value};
 use crate::node::{PyNode, message_list};
@@ -34,13 +37,17 @@ pub(crate) fn repair_messages<'py>(
         invalid_value(&format!("no mode of that name; known: {known}"))
     })?;
     let traits = traits_of(&traits);
-    let outside = [system, tools].into_iter().flatten();
-    let marks = outside.map(|value| count_marks(&PyNode::new(value))).sum();
+    let [system, tools] = [system, tools].map(|value| value.map(PyNode::new));
+    let outside = [system.as_ref(), tools.as_ref()].into_iter().flatten();
+    let around = Around {
+        marks: outside.map(count_marks).sum(),
+        no_tools: tools.is_some_and(|tools| has_no_tools(&tools)),
+    };
     let list = message_list(messages)
         .ok_or_else(|| invalid_value("messages must be a list of messages"))?;
     let originals: Vec<_> = list.iter().collect();
     let nodes: Vec<_> = originals.iter().cloned().map(PyNode::new).collect();
-    match repair(dialect, &nodes, mode, traits, marks) {
+    match repair(dialect, &nodes, mode, traits, around) {
         Ok(entries) => written(py, &originals, &entries),
         Err(error) => {
             let mends = mends(dialect, &nodes);
@@ -52,10 +59,17 @@ pub(crate) fn repair_messages<'py>(
                 mended[index] = edited(&originals, &originals[index], &edits)?;
             }
             let nodes: Vec<_> = mended.iter().cloned().map(PyNode::new).collect();
-            let entries = repair(dialect, &nodes, mode, traits, marks).map_err(PyError)?;
+            let entries = repair(dialect, &nodes, mode, traits, around).map_err(PyError)?;
             written(py, &mended, &entries)
         }
     }
+}
+
+/// Whether a request says that it has no tools.
+fn has_no_tools(tools: &PyNode<'_>) -> bool {
+    let list = tools.get("tools");
+    let list = list.as_ref().unwrap_or(tools);
+    list.shape() == Shape::List && list.is_empty()
 }
 
 /// Every text that repair may put in.

@@ -4,7 +4,7 @@
 //! The provider merges neighbours with one role, so runs of user or assistant messages are judged
 //! as one.
 
-use super::{Answer, Call, Findings, Rule, answer, calls_of, is_blank, is_empty};
+use super::{Answer, Call, Findings, Rule, answer, calls_of, has_blank_text, is_blank, is_empty};
 use crate::dialect::Traits;
 use crate::dialect::repair::{is_unsigned, is_void};
 use crate::error::Result;
@@ -344,20 +344,5 @@ fn check_content<T: Text>(message: &Message<T>, index: usize, is_last: bool, fou
             }
             _ => {}
         }
-    }
-}
-
-fn has_blank_text<T: Text>(part: &Part<T>) -> bool {
-    match (part.kind, &part.body) {
-        (PartKind::Text, Body::Text(text)) => is_blank(text),
-        (PartKind::Result, Body::Value(Value::List(blocks))) => blocks.iter().any(|block| {
-            let is_text = block
-                .get("type")
-                .and_then(Value::as_text)
-                .is_some_and(|kind| kind.with(|kind| kind == "text"));
-            let text = block.get("text").and_then(Value::as_text);
-            is_text && text.is_some_and(is_blank)
-        }),
-        _ => false,
     }
 }

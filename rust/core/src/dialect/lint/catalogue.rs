@@ -79,6 +79,10 @@ catalogue! {
     MissingId: Error, "missing_id", "G5",
         "every call has an id, and its result the same",
         "";
+    /// An id that the provider cannot have given.
+    InvalidId: Error, "invalid_id", "G5",
+        "the id of a call has letters, digits, _ and - only, and not too many",
+        "";
     /// `openai`: a call without its result.
     Oc1UnansweredCall: Error, "oc1_unanswered_call", "OC1",
         "an assistant message with calls is followed at once by a tool message for each",
@@ -187,6 +191,78 @@ catalogue! {
     An20EmptyCompaction: Error, "an20_empty_compaction", "AN20",
         "the text of a compaction block is not empty",
         "";
+    /// `openai-responses`: a call without its output.
+    Or1UnansweredCall: Error, "or1_unanswered_call", "OR1",
+        "every call has its output",
+        "No tool output found for function call";
+    /// `openai-responses`: an output without its call.
+    Or2OrphanOutput: Error, "or2_orphan_output", "OR2",
+        "every output has its call before it",
+        "No tool call found for function call output";
+    /// `openai-responses`: reasoning that nothing follows.
+    Or3LoneReasoning: Error, "or3_lone_reasoning", "OR3",
+        "reasoning is followed by the item it led to",
+        "was provided without its required following item";
+    /// `openai-responses`: two items with one id.
+    Or6RepeatedItem: Error, "or6_repeated_item", "OR6",
+        "no two items share an id",
+        "Duplicate item found with id";
+    /// `openai-responses`: an id of another kind of item.
+    Or7InvalidItemId: Error, "or7_invalid_item_id", "OR7",
+        "the id of an item starts as its kind asks for and has at most 64 plain characters",
+        "Expected an ID that begins with";
+    /// `openai-responses`: something between calls and outputs.
+    OutputsApart: Warning, "outputs_apart", "G2",
+        "outputs come right behind their calls",
+        "";
+    /// `gemini`: calls behind something else than the user.
+    Ge1CallPosition: Error, "ge1_call_position", "GE1",
+        "calls come right behind a user's turn or results",
+        "function call turn comes immediately after";
+    /// `gemini`: responses that are not right behind their calls.
+    Ge2ResponsePosition: Error, "ge2_response_position", "GE2",
+        "responses come right behind their calls",
+        "function response turn comes immediately after";
+    /// `gemini`: more or fewer responses than calls.
+    Ge3ResponseCount: Error, "ge3_response_count", "GE3",
+        "one content has exactly one response for each call before it",
+        "number of function response parts";
+    /// `gemini`: a call without its signature.
+    Ge4LostSignature: Error, "ge4_lost_signature", "GE4",
+        "the first call of each step of the current turn keeps its signature",
+        "missing a thought_signature in functionCall parts";
+    /// `gemini`: a content without parts.
+    Ge7EmptyContent: Error, "ge7_empty_content", "GE7",
+        "every content has at least one part",
+        "must include at least one parts field";
+    /// `bedrock`: a call without its result.
+    Br1UnansweredCall: Error, "br1_unanswered_call", "BR1",
+        "each toolUse has its toolResult in the next message",
+        "Expected toolResult blocks at";
+    /// `bedrock`: a result too many.
+    Br2ExtraResult: Error, "br2_extra_result", "BR2",
+        "each toolResult answers a toolUse of the message before",
+        "exceeds the number of toolUse blocks of previous turn";
+    /// `bedrock`: a start without the user.
+    Br3FirstNotUser: Error, "br3_first_not_user", "BR3",
+        "the conversation starts with a user message",
+        "A conversation must start with a user message";
+    /// `bedrock`: neighbours with one role.
+    Br4SameRole: Error, "br4_same_role", "BR4",
+        "roles alternate",
+        "must alternate between user and assistant roles";
+    /// `bedrock`: a blank text.
+    Br5BlankText: Error, "br5_blank_text", "BR5",
+        "every text has something else than white space",
+        "is blank. Add text to the text field";
+    /// `bedrock`: an empty message.
+    Br6EmptyMessage: Error, "br6_empty_message", "BR6",
+        "every message has content",
+        "is empty. Add a ContentBlock object";
+    /// `bedrock`: tool blocks in a request without tools.
+    Br7ToolsNotDeclared: Error, "br7_tools_not_declared", "BR7",
+        "tools are declared whenever the history has tool blocks",
+        "The toolConfig field must be defined when using";
     /// The conversation does not start with the user.
     FirstNotUser: Error, "first_not_user", "G1",
         "the first message is the user's",

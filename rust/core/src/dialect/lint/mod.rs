@@ -10,13 +10,15 @@ mod catalogue;
 mod marks;
 mod openai;
 mod previous;
+mod responses;
+mod turns;
 
 pub use self::catalogue::{Rule, RuleEntry, Severity};
 pub use self::marks::count_marks;
 use super::repair::ids::IdRule;
 use super::{Dialect, Traits, read_message, read_system};
 use crate::error::{Error, ErrorKind, Result};
-use crate::message::{Body, CallKey, Message, Part, PartKind, Place, Role};
+use crate::message::{Body, CallKey, Field, Message, Part, PartKind, Place, Role};
 use crate::node::{Node, Text, Value};
 
 /// One finding.
@@ -98,11 +100,20 @@ pub fn check<N: Node>(dialect: Dialect, request: Request<'_, N>) -> Vec<Violatio
     let system = request.system.filter(|system| !system.is_null());
     let system = system.and_then(|system| found.readable(read_system(system)));
     let tools = request.tools.filter(|tools| !tools.is_null());
-    let tools = tools.and_then(|tools| found.readable(tools.capture()));
+    let tools = tools.and_then(|tools| {
+        // The `toolConfig` of Converse has its list inside.
+        let list = tools.get("tools");
+        found.readable(list.as_ref().unwrap_or(tools).capture())
+    });
     match dialect {
         Dialect::OpenAi => openai::check(&read, request.traits, &mut found),
         Dialect::Anthropic => {
             anthropic::check(&read, system.as_ref(), request.traits, &mut found);
+        }
+        Dialect::Responses => responses::check(&read, request.messages, &mut found),
+        Dialect::Gemini => turns::check_gemini(&read, request.traits, &mut found),
+        Dialect::Bedrock => {
+            turns::check_bedrock(&read, tools.as_ref(), &mut found);
         }
     }
     check_ids(dialect, &read, &mut found);
@@ -203,11 +214,27 @@ enum Answer {
 
 /// Pairs a result with a call, by id and position: of several with one id the first open one.
 fn answer<T: Text>(calls: &mut [Call<'_, T>], result: Option<&CallKey<T>>) -> Answer {
+    answer_by(calls, result, false)
+}
+
+/// The same; `by_name` where ids may be left out on either side and names stand for them.
+fn answer_by<T: Text>(
+    calls: &mut [Call<'_, T>],
+    result: Option<&CallKey<T>>,
+    by_name: bool,
+) -> Answer {
+    let text = |key: Option<&'_ CallKey<T>>| key.and_then(|key| key.name.as_ref());
     let id = result.and_then(|key| key.id.as_ref());
     let mut found = Answer::Unknown;
     for call in calls {
         let same = match (call.key.and_then(|key| key.id.as_ref()), id) {
             (Some(call), Some(result)) => call.with(|call| result.with(|result| call == result)),
+            _ if by_name => match (text(call.key), text(result)) {
+                (Some(call), Some(result)) => {
+                    call.with(|call| result.with(|result| call == result))
+                }
+                _ => true,
+            },
             (None, None) => true,
             _ => false,
         };
@@ -245,21 +272,28 @@ fn check_ids<T: Text>(dialect: Dialect, messages: &[Result<Message<T>>], found: 
             continue;
         }
         for part in &message.parts {
-            let is_listed = part.place != Place::Field("function_call");
-            if part.kind != PartKind::Call || !rule.is_needed || !is_listed {
+            let is_listed = part.place != Place::Field(Field::FunctionCall);
+            if part.kind != PartKind::Call || !is_listed {
                 continue;
             }
             let id = part.key.as_deref().and_then(|key| key.id.as_ref());
             let Some(id) = id.filter(|id| !id.with(str::is_empty)) else {
+                if !rule.is_needed {
+                    continue;
+                }
                 found.add(Rule::MissingId, index, "a call has no id");
                 continue;
             };
             if !id.with(|id| rule.takes(id)) {
                 let (code, what) = match dialect {
                     Dialect::OpenAi => (Rule::Oc3LongId, "the id of a call is too long"),
-                    _ => (
+                    Dialect::Anthropic => (
                         Rule::An4InvalidId,
                         "the id of a call has characters that may not be in it",
+                    ),
+                    _ => (
+                        Rule::InvalidId,
+                        "the id of a call is too long or has characters that may not be in it",
                     ),
                 };
                 found.add(code, index, what);
@@ -277,17 +311,20 @@ fn check_declared<T: Text>(
     tools: &Value<T>,
     found: &mut Findings,
 ) {
-    let names: Vec<&T> = tools
-        .items()
-        .iter()
-        .filter_map(|tool| {
-            let tool = tool
-                .get("function")
-                .or_else(|| tool.get("custom"))
+    let mut names: Vec<&T> = Vec::new();
+    for tool in tools.items() {
+        let declarations = ["functionDeclarations", "function_declarations"]
+            .iter()
+            .find_map(|key| tool.get(key));
+        let several = declarations.map_or(std::slice::from_ref(tool), Value::items);
+        names.extend(several.iter().filter_map(|tool| {
+            let tool = ["function", "custom", "toolSpec"]
+                .iter()
+                .find_map(|key| tool.get(key))
                 .unwrap_or(tool);
             tool.get("name")?.as_text()
-        })
-        .collect();
+        }));
+    }
     for (index, message) in messages.iter().enumerate() {
         let Ok(message) = message else { continue };
         let undeclared = calls_of(message, index).find(|call| {
@@ -300,5 +337,17 @@ fn check_declared<T: Text>(
             let message = format!("call {number} of {total} names a tool that is not declared");
             found.add(Rule::UndeclaredTool, index, message);
         }
+    }
+}
+
+/// Whether a part is a blank text, or a result with one in it.
+fn has_blank_text<T: Text>(part: &Part<T>) -> bool {
+    match (part.kind, &part.body) {
+        (PartKind::Text, Body::Text(text)) => is_blank(text),
+        (PartKind::Result, Body::Value(Value::List(blocks))) => blocks.iter().any(|block| {
+            let text = block.get("text").and_then(Value::as_text);
+            text.is_some_and(is_blank)
+        }),
+        _ => false,
     }
 }

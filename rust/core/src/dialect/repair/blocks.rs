@@ -126,7 +126,7 @@ impl<'a, T: Text> Placing<'a, '_, T> {
             1
         };
         let run = (at + 1..self.work.len())
-            .take_while(|&next| self.work.role(next) == Some(Role::User))
+            .take_while(|&next| is_users(self.work.role(next)))
             .take(most);
         for next in run {
             for number in 0..self.work.slots(next).len() {
@@ -152,7 +152,7 @@ impl<'a, T: Text> Placing<'a, '_, T> {
         let next = at + 1;
         let is_from = |piece: &Piece<'_, T>, base: Option<u32>| matches!(piece.source, Source::Part(message, _) if Some(message) == base);
         let base = self.work.base(next);
-        let is_user = self.work.role(next) == Some(Role::User);
+        let is_user = is_users(self.work.role(next));
         if is_user && results.iter().any(|piece| is_from(piece, base)) {
             let mut pieces = results;
             for number in 0..self.work.slots(next).len() {
@@ -213,4 +213,9 @@ impl<'a, T: Text> Placing<'a, '_, T> {
             self.out.push(draft);
         }
     }
+}
+
+/// Whether a role speaks for the user: results may have a role of their own.
+fn is_users(role: Option<Role>) -> bool {
+    matches!(role, Some(Role::User | Role::Tool))
 }

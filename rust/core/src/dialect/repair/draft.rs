@@ -3,6 +3,8 @@
 use serde_json::Value as Json;
 
 use super::edit::{Edit, Path};
+use super::items::Item;
+use crate::dialect::Dialect;
 use crate::message::{Body, Message, Part, PartKind, PathStep, Role};
 use crate::node::Text;
 
@@ -90,10 +92,12 @@ pub(super) struct Draft<'a, T> {
     pub(super) whole: usize,
     /// Changes of the message beside its pieces.
     pub(super) edits: Vec<Edit>,
+    /// What kind of item it is, where a message is one.
+    pub(super) item: Option<Item>,
 }
 
 impl<'a, T: Text> Draft<'a, T> {
-    pub(super) fn of(index: usize, message: &'a Message<T>) -> Self {
+    pub(super) fn of(dialect: Dialect, index: usize, message: &'a Message<T>) -> Self {
         let mut listed_calls = 0;
         let pieces = message.parts.iter().enumerate().map(|(at, part)| {
             let mut block = part.place.path();
@@ -103,8 +107,8 @@ impl<'a, T: Text> Draft<'a, T> {
                 listed_calls += 1;
             } else if let [_, PathStep::Index(_), ..] = block[..] {
                 block.truncate(2);
-            } else if let [PathStep::Key("content")] = block[..] {
-                // A text or a result that is the whole content.
+            } else if dialect == Dialect::Responses || block[..] == [PathStep::Key("content")] {
+                // An item, or a text or a result that is the whole content.
                 block.clear();
             } else {
                 block.truncate(1);
@@ -123,6 +127,7 @@ impl<'a, T: Text> Draft<'a, T> {
             pieces: pieces.collect(),
             whole: message.parts.len(),
             edits: Vec::new(),
+            item: None,
         }
     }
 
@@ -133,6 +138,7 @@ impl<'a, T: Text> Draft<'a, T> {
             pieces,
             whole: 0,
             edits: Vec::new(),
+            item: None,
         }
     }
 

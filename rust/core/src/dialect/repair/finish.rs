@@ -2,11 +2,12 @@
 
 use super::draft::{Draft, Piece};
 use super::flatten::server_text;
+use super::items::{self, Item};
 use super::marks::{Marks, limit};
 use super::{Mode, NO_USER_MESSAGE, draft};
 use crate::dialect::lint::anthropic::{ServerTool, server_tool};
 use crate::dialect::{Dialect, Traits};
-use crate::message::{Body, PartKind, Role};
+use crate::message::{Body, PartKind, PathStep, Place, Role};
 use crate::node::Text;
 
 /// The drafts as the provider wants them: a user first, roles in turn, no prefill it refuses.
@@ -20,10 +21,18 @@ pub(super) fn finish<'a, T: Text>(
     if dialect == Dialect::Anthropic {
         settle_server_tools(&mut drafts, mode);
     }
-    if dialect != Dialect::OpenAi {
-        drop_hollow(&mut drafts);
+    match dialect {
+        Dialect::Anthropic | Dialect::Bedrock => drop_hollow(&mut drafts),
+        Dialect::Responses => items::drop_lone_reasoning(&mut drafts),
+        Dialect::OpenAi | Dialect::Gemini => {}
     }
-    start_with_user(&mut drafts, dialect, mode);
+    start_with_user(&mut drafts, mode);
+    if matches!(dialect, Dialect::Gemini | Dialect::Bedrock) {
+        merge(&mut drafts);
+    }
+    if dialect == Dialect::Gemini && traits.signed_calls {
+        sign(&mut drafts);
+    }
     if dialect == Dialect::Anthropic {
         move_instructions(&mut drafts);
     }
@@ -99,14 +108,14 @@ fn drop_hollow<T: Text>(drafts: &mut Vec<Draft<'_, T>>) {
 }
 
 /// Makes the first message that is no instruction one of the user.
-fn start_with_user<T: Text>(drafts: &mut Vec<Draft<'_, T>>, dialect: Dialect, mode: Mode) {
-    let is_said = |draft: &Draft<'_, T>| {
-        !draft.role.is_instruction() || dialect == Dialect::Anthropic && draft.role == Role::Tool
-    };
+fn start_with_user<T: Text>(drafts: &mut Vec<Draft<'_, T>>, mode: Mode) {
+    let is_said = |draft: &Draft<'_, T>| !draft.role.is_instruction();
     let Some(first) = drafts.iter().position(is_said) else {
         return;
     };
-    if drafts[first].is_users() {
+    // What the server has stored may start with anything.
+    let is_stored = matches!(drafts[first].item, Some(Item::Stored | Item::Opaque));
+    if drafts[first].is_users() || is_stored {
         return;
     }
     if mode != Mode::Drop {
@@ -126,6 +135,43 @@ fn start_with_user<T: Text>(drafts: &mut Vec<Draft<'_, T>>, dialect: Dialect, mo
     // The calls of these results went.
     if let Some(draft) = drafts.iter_mut().find(|draft| !draft.role.is_instruction()) {
         draft.pieces.retain(|piece| piece.kind != PartKind::Result);
+    }
+}
+
+/// Joins neighbours of one role; results have the user's.
+fn merge<T: Text>(drafts: &mut Vec<Draft<'_, T>>) {
+    let side = |role: Role| if role == Role::Tool { Role::User } else { role };
+    let mut out: Vec<Draft<'_, T>> = Vec::with_capacity(drafts.len());
+    for draft in drafts.drain(..) {
+        match out.last_mut() {
+            Some(last) if side(last.role) == side(draft.role) => {
+                // A message that is made gives way to one of the caller.
+                if last.base.is_none() {
+                    (last.base, last.whole) = (draft.base, draft.whole);
+                }
+                last.pieces.extend(draft.pieces);
+            }
+            _ => out.push(draft),
+        }
+    }
+    *drafts = out;
+}
+
+/// What the provider takes in place of a signature that is lost.
+pub(in crate::dialect) const DUMMY_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// Gives the first call of each step of the current turn a signature if it has none.
+fn sign<T: Text>(drafts: &mut [Draft<'_, T>]) {
+    let turn = drafts.iter().rposition(Draft::is_users);
+    for draft in drafts.iter_mut().skip(turn.unwrap_or(0)) {
+        if let Some(call) = draft.pieces.iter_mut().find(|piece| piece.is_call())
+            && let Some(part) = call.part
+            && !matches!(part.place, Place::SignedPart(_))
+        {
+            let path = vec![PathStep::Key("thoughtSignature")];
+            call.edits
+                .push(super::Edit::Set(path, draft::string(DUMMY_SIGNATURE)));
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::Mode;
 use super::draft::{Draft, Piece};
-use super::pair::Pairs;
+use super::items::Item;
+use super::pair::{Fate, Pairs};
 use super::work::Work;
 use crate::dialect::Dialect;
 use crate::message::Role;
@@ -18,7 +19,8 @@ pub(super) fn place<'a, T: Text>(
     let mut out = Vec::with_capacity(work.len());
     let mut open = Vec::new();
     for at in 0..work.len() {
-        if work.slots(at).iter().flatten().any(Piece::is_result) {
+        let is_elsewhere = pairs.results.get(&(at, 0)) == Some(&Fate::Elsewhere);
+        if !is_elsewhere && work.slots(at).iter().flatten().any(Piece::is_result) {
             stray(&mut work, at, pairs, mode, &mut out);
             continue;
         }
@@ -79,11 +81,12 @@ fn close<'a, T: Text>(
     out.extend(answers.into_iter().map(|(at, _)| work.draft(at)));
     for call in open.drain(..) {
         let call = &pairs.calls[call];
-        if call.answer.is_none() {
-            out.push(Draft::made(
-                Role::Tool,
-                vec![Piece::result(call.new_id.clone(), call.name.clone())],
-            ));
+        let item = work.item(call.draft);
+        if call.answer.is_none() && !item.is_some_and(Item::needs_no_result) {
+            let piece = Piece::result(call.new_id.clone(), call.name.clone());
+            let mut draft = Draft::made(Role::Tool, vec![piece]);
+            draft.item = item;
+            out.push(draft);
         }
     }
 }

@@ -27,6 +27,24 @@ impl IdRule {
                 is_unique: false,
                 is_needed: true,
             },
+            Dialect::Responses => Self {
+                most: 64,
+                is_plain: false,
+                is_unique: false,
+                is_needed: false,
+            },
+            Dialect::Gemini => Self {
+                most: usize::MAX,
+                is_plain: false,
+                is_unique: false,
+                is_needed: false,
+            },
+            Dialect::Bedrock => Self {
+                most: 64,
+                is_plain: true,
+                is_unique: false,
+                is_needed: true,
+            },
             Dialect::Anthropic => Self {
                 most: usize::MAX,
                 is_plain: true,

@@ -13,6 +13,7 @@ mod finish;
 mod flat;
 mod flatten;
 pub(crate) mod ids;
+pub(crate) mod items;
 pub(crate) mod marks;
 mod pair;
 mod shape;
@@ -27,11 +28,11 @@ use self::draft::{Draft, Piece, Source};
 pub use self::edit::{Base, Block, Edit, Entry, Path, apply_to_json};
 use self::ids::IdRule;
 use self::pair::{Pairs, pair};
-use self::work::Work;
+use self::work::{Asked, Work};
 use super::{Dialect, Traits, read_message};
 use crate::compaction::PLACEHOLDER;
 use crate::error::Result;
-use crate::message::{Body, PartKind, PathStep, Place, Role};
+use crate::message::{Body, Field, PartKind, PathStep, Place, Role};
 use crate::node::{Node, Text, Value};
 
 /// What stands where a user's message must be and none is.
@@ -70,7 +71,16 @@ impl Mode {
     }
 }
 
-/// Repairs `messages`; `marks` are cache marks that the request already has outside of them.
+/// What the request has around its messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// Cache marks of the system prompt and the tools.
+    pub marks: usize,
+    /// Whether it says that there are no tools.
+    pub no_tools: bool,
+}
+
+/// Repairs `messages`.
 ///
 /// # Errors
 /// `invalid_message`, `too_deep` and `dialect_changed` as [`read_message`], with the index: what a
@@ -78,12 +88,12 @@ impl Mode {
 ///
 /// # Example
 /// ```
-/// # use satchel_core::dialect::{Dialect, Traits, repair::{Mode, repair}};
+/// # use satchel_core::dialect::{Dialect, Traits, repair::{Around, Mode, repair}};
 /// let call = serde_json::json!({"role": "assistant", "content": null, "tool_calls": [
 ///     {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
 /// let messages = [serde_json::json!({"role": "user", "content": "hi"}), call];
 /// let nodes: Vec<_> = messages.iter().collect();
-/// let entries = repair(Dialect::OpenAi, &nodes, Mode::Synthesize, Traits::default(), 0).unwrap();
+/// let entries = repair(Dialect::OpenAi, &nodes, Mode::Synthesize, Traits::default(), Around::default()).unwrap();
 /// assert_eq!(entries.len(), 3);
 /// assert_eq!(entries[1].original(), Some(1));
 /// ```
@@ -92,7 +102,7 @@ pub fn repair<N: Node>(
     messages: &[N],
     mode: Mode,
     traits: Traits,
-    marks: usize,
+    around: Around,
 ) -> Result<Vec<Entry>> {
     let read = messages
         .iter()
@@ -102,8 +112,11 @@ pub fn repair<N: Node>(
     let mut drafts: Vec<_> = read
         .iter()
         .enumerate()
-        .map(|(index, message)| Draft::of(index, message))
+        .map(|(index, message)| Draft::of(dialect, index, message))
         .collect();
+    if dialect == Dialect::Responses {
+        items::settle(&mut drafts, messages);
+    }
     let last = drafts.len().saturating_sub(1);
     let mut at = 0;
     drafts.retain_mut(|draft| {
@@ -114,17 +127,17 @@ pub fn repair<N: Node>(
     let mut pairs = pair(&drafts, |before, after| joins(dialect, before, after));
     rename(dialect, &mut drafts, &mut pairs);
     let mut work = Work::new(drafts, pairs.calls.len());
-    work.settle(
-        &pairs,
-        mode,
-        dialect == Dialect::OpenAi && traits.reasoning_with_calls,
-    );
+    let asked = Asked {
+        reasoning: dialect == Dialect::OpenAi && traits.reasoning_with_calls,
+        no_calls: dialect == Dialect::Bedrock && around.no_tools,
+    };
+    work.settle(&pairs, mode, asked);
     let placed = if is_flat(dialect) {
         flat::place(work, &pairs, mode, dialect)
     } else {
         blocks::place(work, &pairs, mode, dialect)
     };
-    let marks = marks::find(dialect, messages, marks);
+    let marks = marks::find(dialect, messages, around.marks);
     let finished = finish::finish(placed, dialect, mode, traits, &marks);
     Ok(finished
         .iter()
@@ -156,7 +169,7 @@ pub fn repair_json(
     messages: &[Json],
     mode: Mode,
     traits: Traits,
-    marks: usize,
+    around: Around,
 ) -> Result<Vec<Json>> {
     let nodes: Vec<&Json> = messages.iter().collect();
     let written = |messages: &[Json], entries: Vec<Entry>| {
@@ -165,7 +178,7 @@ pub fn repair_json(
             .map(|entry| apply_to_json(messages, entry))
             .collect()
     };
-    match repair(dialect, &nodes, mode, traits, marks) {
+    match repair(dialect, &nodes, mode, traits, around) {
         Ok(entries) => Ok(written(messages, entries)),
         Err(error) => {
             let mends = mends(dialect, &nodes);
@@ -178,7 +191,7 @@ pub fn repair_json(
                 mended[index] = apply_to_json(messages, &Entry { base, edits });
             }
             let nodes: Vec<&Json> = mended.iter().collect();
-            let entries = repair(dialect, &nodes, mode, traits, marks)?;
+            let entries = repair(dialect, &nodes, mode, traits, around)?;
             Ok(written(&mended, entries))
         }
     }
@@ -186,7 +199,7 @@ pub fn repair_json(
 
 /// Whether results stand in messages of their own.
 fn is_flat(dialect: Dialect) -> bool {
-    dialect == Dialect::OpenAi
+    matches!(dialect, Dialect::OpenAi | Dialect::Responses)
 }
 
 /// Whether a draft goes on with the turn of the draft before it.
@@ -216,7 +229,7 @@ fn clean<T: Text>(dialect: Dialect, draft: &mut Draft<'_, T>, is_last: bool) -> 
             _ => true,
         }
     });
-    if dialect == Dialect::Anthropic {
+    if matches!(dialect, Dialect::Anthropic | Dialect::Bedrock) {
         for piece in &mut draft.pieces {
             strip_blank(piece);
         }
@@ -269,7 +282,7 @@ fn write_arguments<T: Text>(piece: &mut Piece<'_, T>) {
     let key = PathStep::Key;
     let path = match part.place {
         // A custom tool, and the single call of old.
-        Place::Field("tool_calls") => vec![key("custom"), key("input")],
+        Place::Field(Field::ToolCalls) => vec![key("custom"), key("input")],
         Place::Field(_) => vec![key("arguments")],
         _ => piece.content_path(),
     };
@@ -308,16 +321,19 @@ fn strip_blank<T: Text>(piece: &mut Piece<'_, T>) {
 /// Gives calls ids that the dialect takes, and their results the same.
 fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pairs) {
     let rule = IdRule::of(dialect);
+    if dialect == Dialect::Gemini {
+        return;
+    }
     let mut taken = BTreeSet::new();
     for call in &mut pairs.calls {
         let draft = &drafts[call.draft];
         let piece = &draft.pieces[call.piece];
         let is_legacy = piece
             .part
-            .is_some_and(|part| matches!(part.place, Place::Field("function_call")));
+            .is_some_and(|part| matches!(part.place, Place::Field(Field::FunctionCall)));
         let mut id = call.id.clone();
-        if rule.is_needed && !is_legacy {
-            let old = call.id.as_deref().unwrap_or_default();
+        let old = call.id.as_deref().unwrap_or_default();
+        if (rule.is_needed || !old.is_empty()) && !is_legacy {
             if !rule.takes(old) || (rule.is_unique && taken.contains(old)) {
                 // Where it stands makes an id that is missing; later messages do not change that.
                 let seed = if old.is_empty() {
@@ -344,7 +360,12 @@ fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pa
         if let Some((draft, piece)) = call.answer {
             let result = &mut drafts[draft].pieces[piece];
             let key = result.part.and_then(|part| part.key.as_deref());
-            if pair::identity(key).0.as_ref() != Some(&id) {
+            let is_same = match pair::identity(key).0 {
+                Some(old) => old == id,
+                // The output of an old local shell has none.
+                None => dialect == Dialect::Responses,
+            };
+            if !is_same {
                 let path = write::result_id(dialect);
                 result.edits.push(Edit::Set(path, draft::string(id)));
             }

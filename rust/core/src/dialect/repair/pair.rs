@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::draft::Draft;
+use super::items::Item;
 use crate::message::{PartKind, Role};
 use crate::node::Text;
 
@@ -31,6 +32,8 @@ pub(super) enum Fate {
     Repeats(usize),
     /// A result without a call.
     Orphan,
+    /// A result whose call the server may have stored.
+    Elsewhere,
 }
 
 /// All calls, and what becomes of each result by draft and piece.
@@ -59,7 +62,10 @@ pub(super) fn pair<T: Text>(
     // The calls by id, in order; those without an id under "".
     let mut by_id: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let mut turn = 0;
+    // Behind a reference to stored items any result may be right.
+    let mut is_stored = false;
     for (at, draft) in drafts.iter().enumerate() {
+        is_stored |= draft.item == Some(Item::Stored);
         if at > 0 && !joins(&drafts[at - 1], draft) {
             turn += 1;
         }
@@ -84,7 +90,10 @@ pub(super) fn pair<T: Text>(
                     });
                 }
                 PartKind::Result => {
-                    let fate = fate(&mut pairs.calls, &by_id, id.as_deref(), name.as_deref());
+                    let mut fate = fate(&pairs.calls, &by_id, id.as_deref(), name.as_deref());
+                    if fate == Fate::Orphan && is_stored {
+                        fate = Fate::Elsewhere;
+                    }
                     if let Fate::Answers(call) = fate {
                         pairs.calls[call].answer = Some((at, number));
                     }
@@ -101,7 +110,7 @@ pub(super) fn pair<T: Text>(
 }
 
 fn fate(
-    calls: &mut [Call],
+    calls: &[Call],
     by_id: &BTreeMap<String, Vec<usize>>,
     id: Option<&str>,
     name: Option<&str>,

@@ -5,9 +5,19 @@ use std::collections::BTreeSet;
 use super::Mode;
 use super::draft::{Draft, Piece};
 use super::flatten::{Trouble, call_text, result_pieces};
+use super::items::Item;
 use super::pair::{Fate, Pairs};
 use crate::message::{Body, Part, PartKind, Role};
 use crate::node::Text;
+
+/// What is asked of calls beside results.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked {
+    /// The reasoning that came with them.
+    pub(super) reasoning: bool,
+    /// That there are none: no tools are declared.
+    pub(super) no_calls: bool,
+}
 
 pub(super) struct Work<'a, T> {
     heads: Vec<Draft<'a, T>>,
@@ -61,6 +71,10 @@ impl<'a, T: Text> Work<'a, T> {
         self.slots[at] = pieces.into_iter().map(Some).collect();
     }
 
+    pub(super) fn item(&self, at: usize) -> Option<Item> {
+        self.heads.get(at)?.item
+    }
+
     /// The draft with what is left of it.
     pub(super) fn draft(&mut self, at: usize) -> Draft<'a, T> {
         let pieces = self.slots[at].drain(..).flatten().collect();
@@ -71,6 +85,7 @@ impl<'a, T: Text> Work<'a, T> {
             pieces,
             whole: head.whole,
             edits: std::mem::take(&mut head.edits),
+            item: head.item,
         }
     }
 
@@ -86,7 +101,8 @@ impl<'a, T: Text> Work<'a, T> {
             .binary_search_by_key(&Some(message), |draft| draft.base)
             .ok()?;
         let is_empty = self.slots[at].iter().all(Option::is_none);
-        (is_empty && self.heads[at].role == Role::User).then_some((message, self.heads[at].whole))
+        (is_empty && self.heads[at].role != Role::Assistant)
+            .then_some((message, self.heads[at].whole))
     }
 
     pub(super) fn is_alive(&self, call: usize) -> bool {
@@ -95,25 +111,35 @@ impl<'a, T: Text> Work<'a, T> {
 
     /// Whether this result answers a call that is one still.
     pub(super) fn answers(&self, fate: Option<Fate>) -> bool {
-        matches!(fate, Some(Fate::Answers(call)) if self.is_alive(call))
+        match fate {
+            Some(Fate::Answers(call)) => self.is_alive(call),
+            Some(Fate::Elsewhere) => true,
+            _ => false,
+        }
     }
 
-    /// Does to calls in trouble what the mode says; placeholders come later. `needs_reasoning`:
-    /// the model refuses calls without the reasoning that came with them.
-    pub(super) fn settle(&mut self, pairs: &Pairs, mode: Mode, needs_reasoning: bool) {
+    /// Does to calls in trouble what the mode says; placeholders come later.
+    pub(super) fn settle(&mut self, pairs: &Pairs, mode: Mode, asked: Asked) {
         let lacks: Vec<bool> = self
             .slots
             .iter()
             .map(|slots| {
                 let mut pieces = slots.iter().flatten();
-                needs_reasoning && !pieces.any(|piece| piece.kind == PartKind::Reasoning)
+                asked.no_calls
+                    || asked.reasoning && !pieces.any(|piece| piece.kind == PartKind::Reasoning)
             })
             .collect();
         let mut touched = BTreeSet::new();
         for (number, call) in pairs.calls.iter().enumerate() {
+            // A placeholder can stand for most results, but not for a picture, say.
+            let item = self.heads[call.draft].item;
+            if call.answer.is_none() && item.is_some_and(Item::needs_no_result) {
+                continue;
+            }
+            let no_placeholder = item.is_some_and(|item| !item.has_placeholder());
             let trouble = if lacks[call.draft] {
                 Trouble::Unusable
-            } else if call.answer.is_none() && mode != Mode::Synthesize {
+            } else if call.answer.is_none() && (mode != Mode::Synthesize || no_placeholder) {
                 Trouble::Unanswered
             } else {
                 continue;
@@ -128,6 +154,10 @@ impl<'a, T: Text> Work<'a, T> {
         }
         // Reasoning is glued to its calls.
         for at in touched {
+            if self.heads[at].item.is_some() {
+                self.unglue(at);
+                continue;
+            }
             let slots = &mut self.slots[at];
             if slots.iter().flatten().any(Piece::is_call) {
                 continue;
@@ -142,6 +172,33 @@ impl<'a, T: Text> Work<'a, T> {
                 if slot.as_ref().is_some_and(is_glued) {
                     *slot = None;
                 }
+            }
+        }
+    }
+
+    /// Takes out reasoning items whose follower is no call any more; what else follows them in
+    /// the turn loses its id, which would ask for the reasoning.
+    fn unglue(&mut self, at: usize) {
+        let is_reasoning = |slots: &[Option<Piece<'a, T>>]| {
+            let mut pieces = slots.iter().flatten().peekable();
+            pieces.peek().is_some() && pieces.all(|piece| piece.kind == PartKind::Reasoning)
+        };
+        let mut before = at;
+        while before > 0 && is_reasoning(&self.slots[before - 1]) {
+            before -= 1;
+            self.slots[before].iter_mut().for_each(|slot| *slot = None);
+        }
+        if before == at {
+            return;
+        }
+        for next in at + 1..self.heads.len() {
+            let head = &mut self.heads[next];
+            let goes_on = head.role == Role::Assistant && head.item != Some(Item::Reasoning);
+            if !goes_on {
+                break;
+            }
+            if head.item.is_some_and(Item::may_lose_id) {
+                head.lose_id();
             }
         }
     }

@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::draft::{Draft, Piece, Source};
 use super::edit::{Base, Block, Edit, Entry, Path};
+use super::items;
 use crate::compaction::PLACEHOLDER;
 use crate::dialect::Dialect;
 use crate::message::{Message, PartKind, PathStep, Role};
@@ -12,16 +13,38 @@ use crate::node::Text;
 const CONTENT: PathStep = PathStep::Key("content");
 
 /// The way from a call to its id.
-pub(super) fn call_id(_dialect: Dialect) -> Path {
-    vec![PathStep::Key("id")]
+pub(super) fn call_id(dialect: Dialect) -> Path {
+    match dialect {
+        Dialect::Responses => vec![PathStep::Key("call_id")],
+        Dialect::Bedrock => vec![PathStep::Key("toolUse"), PathStep::Key("toolUseId")],
+        _ => vec![PathStep::Key("id")],
+    }
 }
 
 /// The way from a result to the id of its call.
 pub(super) fn result_id(dialect: Dialect) -> Path {
-    vec![PathStep::Key(match dialect {
-        Dialect::OpenAi => "tool_call_id",
-        Dialect::Anthropic => "tool_use_id",
-    })]
+    match dialect {
+        Dialect::Responses => vec![PathStep::Key("call_id")],
+        Dialect::Bedrock => vec![PathStep::Key("toolResult"), PathStep::Key("toolUseId")],
+        Dialect::Anthropic => vec![PathStep::Key("tool_use_id")],
+        _ => vec![PathStep::Key("tool_call_id")],
+    }
+}
+
+/// The list that the blocks of a message are in.
+fn list(dialect: Dialect) -> PathStep {
+    match dialect {
+        Dialect::Gemini => PathStep::Key("parts"),
+        _ => CONTENT,
+    }
+}
+
+/// The name of a role.
+fn role_name(dialect: Dialect, role: Role) -> &'static str {
+    match (dialect, role) {
+        (Dialect::Gemini, Role::Assistant) => "model",
+        _ => role.name(),
+    }
 }
 
 /// The message that a draft becomes.
@@ -30,7 +53,13 @@ pub(super) fn entry<T: Text>(
     messages: &[Message<T>],
     dialect: Dialect,
 ) -> Entry {
-    let Some(base) = draft.base else {
+    // An item that became text is a message.
+    let is_new = draft.item.is_some()
+        && draft
+            .pieces
+            .iter()
+            .all(|piece| matches!(piece.source, Source::Text(_)));
+    let Some(base) = draft.base.filter(|_| !is_new) else {
         return made(draft, dialect);
     };
     let mut edits = draft.edits.clone();
@@ -42,7 +71,7 @@ pub(super) fn entry<T: Text>(
         rebuild_chat(draft, base, messages, &mut edits);
     } else {
         let blocks = draft.pieces.iter().map(|piece| block(piece, dialect));
-        edits.push(Edit::Blocks(vec![CONTENT], blocks.collect()));
+        edits.push(Edit::Blocks(vec![list(dialect)], blocks.collect()));
     }
     Entry {
         base: Base::Own(base),
@@ -67,22 +96,37 @@ fn block<T>(piece: &Piece<'_, T>, dialect: Dialect) -> Block {
     match &piece.source {
         // A string that becomes a block; what was trimmed of it is trimmed here.
         Source::Part(message, _) if piece.block.is_empty() => match piece.edits.last() {
-            Some(Edit::Set(_, Json::String(text))) => Block::New(text_block(text)),
+            Some(Edit::Set(_, Json::String(text))) => Block::New(text_block(text, dialect)),
             _ => Block::Text(*message, vec![CONTENT], "text"),
         },
         Source::Part(message, _) => Block::Own(*message, piece.block.clone(), piece.edits.clone()),
         Source::Inside(message, path) => Block::Own(*message, path.clone(), Vec::new()),
-        Source::Text(text) => Block::New(text_block(text)),
-        Source::Result(id, _name) => Block::New(match dialect {
-            Dialect::Anthropic | Dialect::OpenAi => json!({
+        Source::Text(text) => Block::New(text_block(text, dialect)),
+        Source::Result(id, name) => Block::New(match dialect {
+            Dialect::Gemini => {
+                let mut response = json!({"response": {"error": PLACEHOLDER}});
+                for (key, value) in [("name", name), ("id", id)] {
+                    if let Some(value) = value {
+                        response[key] = Json::String(value.clone());
+                    }
+                }
+                json!({"functionResponse": response})
+            }
+            Dialect::Bedrock => json!({"toolResult": {
+                "toolUseId": id, "content": [{"text": PLACEHOLDER}], "status": "error",
+            }}),
+            _ => json!({
                 "type": "tool_result", "tool_use_id": id, "content": PLACEHOLDER, "is_error": true,
             }),
         }),
     }
 }
 
-fn text_block(text: &str) -> Json {
-    json!({"type": "text", "text": text})
+fn text_block(text: &str, dialect: Dialect) -> Json {
+    match dialect {
+        Dialect::Gemini | Dialect::Bedrock => json!({"text": text}),
+        _ => json!({"type": "text", "text": text}),
+    }
 }
 
 fn made<T: Text>(draft: &Draft<'_, T>, dialect: Dialect) -> Entry {
@@ -94,13 +138,15 @@ fn made<T: Text>(draft: &Draft<'_, T>, dialect: Dialect) -> Entry {
             _ => None,
         })
         .collect();
-    let (message, edits) = match (only_text, draft.pieces.first().map(|piece| &piece.source)) {
+    let role = role_name(dialect, draft.role);
+    let has_strings = !matches!(dialect, Dialect::Gemini | Dialect::Bedrock);
+    let (message, edits) = match (
+        only_text.filter(|_| has_strings),
+        draft.pieces.first().map(|piece| &piece.source),
+    ) {
         (Some(texts), _) => {
             let text = texts.join("\n\n");
-            (
-                json!({"role": draft.role.name(), "content": text}),
-                Vec::new(),
-            )
+            (json!({"role": role, "content": text}), Vec::new())
         }
         (None, Some(Source::Result(id, name))) if dialect == Dialect::OpenAi => (
             match id {
@@ -109,6 +155,10 @@ fn made<T: Text>(draft: &Draft<'_, T>, dialect: Dialect) -> Entry {
             },
             Vec::new(),
         ),
+        (None, Some(Source::Result(id, _))) if dialect == Dialect::Responses => {
+            let id = id.as_deref();
+            (items::placeholder(draft.item, id), Vec::new())
+        }
         _ => {
             let blocks = draft
                 .pieces
@@ -116,8 +166,8 @@ fn made<T: Text>(draft: &Draft<'_, T>, dialect: Dialect) -> Entry {
                 .map(|piece| block(piece, dialect))
                 .collect();
             (
-                json!({"role": draft.role.name()}),
-                vec![Edit::Blocks(vec![CONTENT], blocks)],
+                json!({"role": role}),
+                vec![Edit::Blocks(vec![list(dialect)], blocks)],
             )
         }
     };
