@@ -223,13 +223,12 @@ fn answer_by<T: Text>(
     result: Option<&CallKey<T>>,
     by_name: bool,
 ) -> Answer {
-    let text = |key: Option<&'_ CallKey<T>>| key.and_then(|key| key.name.as_ref());
     let id = result.and_then(|key| key.id.as_ref());
     let mut found = Answer::Unknown;
     for call in calls {
         let same = match (call.key.and_then(|key| key.id.as_ref()), id) {
             (Some(call), Some(result)) => call.with(|call| result.with(|result| call == result)),
-            _ if by_name => match (text(call.key), text(result)) {
+            _ if by_name => match (name_of(call.key), name_of(result)) {
                 (Some(call), Some(result)) => {
                     call.with(|call| result.with(|result| call == result))
                 }
@@ -247,6 +246,10 @@ fn answer_by<T: Text>(
         }
     }
     found
+}
+
+fn name_of<T>(key: Option<&CallKey<T>>) -> Option<&T> {
+    key.and_then(|key| key.name.as_ref())
 }
 
 fn is_blank<T: Text>(text: &T) -> bool {

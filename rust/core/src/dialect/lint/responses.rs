@@ -52,13 +52,20 @@ pub(super) fn check<N: Node>(
         }
         for part in &item.parts {
             match part.kind {
-                PartKind::Call => calls.push(Open {
-                    key: part.key.as_deref(),
-                    index,
-                    item: kind,
-                    is_answered: false,
-                    is_past: false,
-                }),
+                PartKind::Call => {
+                    let key = part.key.as_deref();
+                    let id = key.and_then(|key| key.id.as_ref());
+                    if id.is_none_or(|id| id.with(str::is_empty)) && !kind.needs_no_result() {
+                        found.add(Rule::MissingId, index, "a call has no id");
+                    }
+                    calls.push(Open {
+                        key,
+                        index,
+                        item: kind,
+                        is_answered: false,
+                        is_past: false,
+                    });
+                }
                 PartKind::Result => {
                     answer(&mut calls, part.key.as_deref(), index, is_blind, found);
                 }

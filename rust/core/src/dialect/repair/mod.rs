@@ -27,6 +27,7 @@ use serde_json::Value as Json;
 use self::draft::{Draft, Piece, Source};
 pub use self::edit::{Base, Block, Edit, Entry, Path, apply_to_json};
 use self::ids::IdRule;
+use self::items::Item;
 use self::pair::{Pairs, pair};
 use self::work::{Asked, Work};
 use super::{Dialect, Traits, read_message};
@@ -333,7 +334,8 @@ fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pa
             .is_some_and(|part| matches!(part.place, Place::Field(Field::FunctionCall)));
         let mut id = call.id.clone();
         let old = call.id.as_deref().unwrap_or_default();
-        if (rule.is_needed || !old.is_empty()) && !is_legacy {
+        let is_item = draft.item.is_some_and(|item| !item.needs_no_result());
+        if (rule.is_needed || is_item || !old.is_empty()) && !is_legacy {
             if !rule.takes(old) || (rule.is_unique && taken.contains(old)) {
                 // Where it stands makes an id that is missing; later messages do not change that.
                 let seed = if old.is_empty() {
@@ -358,16 +360,17 @@ fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pa
                 .push(Edit::Set(path, draft::string(id.as_str())));
         }
         if let Some((draft, piece)) = call.answer {
-            let result = &mut drafts[draft].pieces[piece];
+            let result = &drafts[draft].pieces[piece];
             let key = result.part.and_then(|part| part.key.as_deref());
             let is_same = match pair::identity(key).0 {
                 Some(old) => old == id,
                 // The output of an old local shell has none.
-                None => dialect == Dialect::Responses,
+                None => drafts[call.draft].item == Some(Item::LocalShell),
             };
             if !is_same {
                 let path = write::result_id(dialect);
-                result.edits.push(Edit::Set(path, draft::string(id)));
+                let edit = Edit::Set(path, draft::string(id));
+                drafts[draft].pieces[piece].edits.push(edit);
             }
         }
     }
