@@ -223,10 +223,18 @@ fn answer_by<T: Text>(
     result: Option<&CallKey<T>>,
     by_name: bool,
 ) -> Answer {
-    let id = result.and_then(|key| key.id.as_ref());
+    // Where ids may be left out, an empty one is none.
+    let has_id = |key: &CallKey<T>| {
+        let is_none = by_name && key.id.as_ref().is_some_and(|id| id.with(str::is_empty));
+        !is_none
+    };
+    let id = result
+        .filter(|key| has_id(key))
+        .and_then(|key| key.id.as_ref());
     let mut found = Answer::Unknown;
     for call in calls {
-        let same = match (call.key.and_then(|key| key.id.as_ref()), id) {
+        let call_key = call.key.filter(|key| has_id(key));
+        let same = match (call_key.and_then(|key| key.id.as_ref()), id) {
             (Some(call), Some(result)) => call.with(|call| result.with(|result| call == result)),
             _ if by_name => match (name_of(call.key), name_of(result)) {
                 (Some(call), Some(result)) => {

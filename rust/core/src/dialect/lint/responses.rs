@@ -30,6 +30,7 @@ pub(super) fn check<N: Node>(
     let mut calls: Vec<Open<'_, N::Text>> = Vec::new();
     let mut is_blind = false;
     let mut reasoning = None;
+    let mut before = None;
     for (index, (item, node)) in items.iter().zip(nodes).enumerate() {
         let Ok(item) = item else {
             is_blind = true;
@@ -49,6 +50,17 @@ pub(super) fn check<N: Node>(
                 at,
                 "nothing of its turn follows the reasoning",
             );
+        }
+        let is_next_turn = item.role == Role::Assistant && before == Some(Role::Tool);
+        before = Some(item.role);
+        if is_next_turn || !matches!(item.role, Role::Assistant | Role::Tool) {
+            // Far calls stay at the front; those that are answered need no further look.
+            for call in calls.iter_mut().rev() {
+                if call.is_past {
+                    break;
+                }
+                call.is_past = true;
+            }
         }
         for part in &item.parts {
             match part.kind {
@@ -70,15 +82,6 @@ pub(super) fn check<N: Node>(
                     answer(&mut calls, part.key.as_deref(), index, is_blind, found);
                 }
                 _ => {}
-            }
-        }
-        if !matches!(item.role, Role::Assistant | Role::Tool) {
-            // Far calls stay at the front; those that are answered need no further look.
-            for call in calls.iter_mut().rev() {
-                if call.is_past {
-                    break;
-                }
-                call.is_past = true;
             }
         }
     }
@@ -107,7 +110,7 @@ fn answer<T: Text>(
     let same = |call: &Open<'_, T>| match (call.key.and_then(|key| key.id.as_ref()), id) {
         (Some(call), Some(result)) => call.with(|call| result.with(|result| call == result)),
         // The output of the old local shell names no call.
-        (_, None) => true,
+        (_, None) => call.item == Item::LocalShell,
         (None, Some(_)) => false,
     };
     if let Some(call) = calls

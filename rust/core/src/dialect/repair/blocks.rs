@@ -33,10 +33,7 @@ pub(super) fn place<'a, T: Text>(
         match placing.work.role(at) {
             Some(Role::Assistant) => placing.assistant(at),
             Some(Role::User | Role::Tool) => placing.user(at),
-            _ => {
-                let draft = placing.work.draft(at);
-                placing.out.push(draft);
-            }
+            _ => placing.instruction(at),
         }
     }
     placing.out
@@ -101,7 +98,9 @@ impl<'a, T: Text> Placing<'a, '_, T> {
             .filter_map(|&call| self.pairs.calls[call].answer)
             .collect();
         answers.sort_unstable();
-        let is_complete = answers.len() == calls.len();
+        let is_complete = !calls
+            .iter()
+            .any(|&call| self.pairs.calls[call].needs_result());
         if is_complete && self.is_in_place(at, &answers) {
             return None;
         }
@@ -111,7 +110,7 @@ impl<'a, T: Text> Placing<'a, '_, T> {
             .collect();
         for call in calls {
             let call = &self.pairs.calls[call];
-            if call.answer.is_none() {
+            if call.needs_result() {
                 pieces.push(Piece::result(call.new_id.clone(), call.name.clone()));
             }
         }
@@ -195,6 +194,24 @@ impl<'a, T: Text> Placing<'a, '_, T> {
             };
         }
         self.work.take(at).into_iter().collect()
+    }
+
+    /// An instruction keeps its words; what a tool said is no instruction.
+    fn instruction(&mut self, at: usize) {
+        let mut strays = Vec::new();
+        for number in 0..self.work.slots(at).len() {
+            let piece = self.work.slots(at)[number].as_ref();
+            if piece.is_some_and(|piece| piece.is_result() || piece.is_call()) {
+                strays.extend(self.rest((at, number)));
+            }
+        }
+        let draft = self.work.draft(at);
+        if !draft.pieces.is_empty() {
+            self.out.push(draft);
+        }
+        if !strays.is_empty() {
+            self.out.push(Draft::made(Role::User, strays));
+        }
     }
 
     fn user(&mut self, at: usize) {

@@ -152,9 +152,10 @@ impl<'a, T: Text> Draft<'a, T> {
         })
     }
 
-    /// Whether it is a user's message: role user with something else than results.
+    /// Whether it is a user's message: it has something else than results.
     pub(super) fn is_users(&self) -> bool {
-        self.role == Role::User && self.pieces.iter().any(|piece| !piece.is_result())
+        matches!(self.role, Role::User | Role::Tool)
+            && self.pieces.iter().any(|piece| !piece.is_result())
     }
 
     /// Whether nothing is left but reasoning.

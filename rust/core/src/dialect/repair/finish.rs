@@ -34,7 +34,7 @@ pub(super) fn finish<'a, T: Text>(
         sign(&mut drafts);
     }
     if dialect == Dialect::Anthropic {
-        move_instructions(&mut drafts);
+        move_instructions(&mut drafts, mode);
     }
     end(&mut drafts, dialect, mode, traits);
     limit(&mut drafts, marks);
@@ -176,7 +176,7 @@ fn sign<T: Text>(drafts: &mut [Draft<'_, T>]) {
 }
 
 /// Puts instructions behind a turn of the user and before one of the assistant.
-fn move_instructions<T: Text>(drafts: &mut Vec<Draft<'_, T>>) {
+fn move_instructions<T: Text>(drafts: &mut Vec<Draft<'_, T>>, mode: Mode) {
     let mut out: Vec<Draft<'_, T>> = Vec::with_capacity(drafts.len());
     let mut waiting: Vec<Draft<'_, T>> = Vec::new();
     for draft in drafts.drain(..) {
@@ -191,6 +191,15 @@ fn move_instructions<T: Text>(drafts: &mut Vec<Draft<'_, T>>) {
                 }
                 out.push(draft);
             }
+        }
+    }
+    if !waiting.is_empty() && !out.iter().any(|draft| draft.role == Role::User) {
+        // Nobody is spoken to.
+        if mode == Mode::Drop {
+            waiting.clear();
+        } else {
+            let piece = Piece::text(NO_USER_MESSAGE.into());
+            out.insert(0, Draft::made(Role::User, vec![piece]));
         }
     }
     if !waiting.is_empty() {

@@ -82,7 +82,7 @@ fn close<'a, T: Text>(
     for call in open.drain(..) {
         let call = &pairs.calls[call];
         let item = work.item(call.draft);
-        if call.answer.is_none() && !item.is_some_and(Item::needs_no_result) {
+        if call.needs_result() && !item.is_some_and(Item::needs_no_result) {
             let piece = Piece::result(call.new_id.clone(), call.name.clone());
             let mut draft = Draft::made(Role::Tool, vec![piece]);
             draft.item = item;

@@ -79,6 +79,8 @@ pub struct Around {
     pub marks: usize,
     /// Whether it says that there are no tools.
     pub no_tools: bool,
+    /// Whether calls of the last step may stay open: their results are still to come.
+    pub open_end: bool,
 }
 
 /// Repairs `messages`.
@@ -126,6 +128,9 @@ pub fn repair<N: Node>(
         is_kept
     });
     let mut pairs = pair(&drafts, |before, after| joins(dialect, before, after));
+    if around.open_end {
+        pairs.leave_open(&drafts);
+    }
     rename(dialect, &mut drafts, &mut pairs);
     let mut work = Work::new(drafts, pairs.calls.len());
     let asked = Asked {
@@ -237,7 +242,7 @@ fn clean<T: Text>(dialect: Dialect, draft: &mut Draft<'_, T>, is_last: bool) -> 
     }
     if dialect == Dialect::OpenAi {
         for piece in &mut draft.pieces {
-            write_arguments(piece);
+            write_texts(piece);
         }
     }
     let is_empty = if dialect == Dialect::OpenAi {
@@ -272,8 +277,18 @@ pub(in crate::dialect) fn is_void<T: Text>(block: &Value<T>) -> bool {
         && field("content").is_some_and(|text| text.with(str::is_empty))
 }
 
-/// Arguments that are data become the JSON text that the provider asks for.
-fn write_arguments<T: Text>(piece: &mut Piece<'_, T>) {
+/// Arguments that are data become the JSON text that the provider asks for; a result without
+/// content has an empty one.
+fn write_texts<T: Text>(piece: &mut Piece<'_, T>) {
+    if piece.is_result()
+        && piece
+            .part
+            .is_some_and(|part| matches!(part.body, Body::Empty))
+    {
+        let path = vec![PathStep::Key("content")];
+        piece.edits.push(Edit::Set(path, draft::string("")));
+        return;
+    }
     let (true, Some(part)) = (piece.is_call(), piece.part) else {
         return;
     };

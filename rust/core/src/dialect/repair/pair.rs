@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::draft::Draft;
+use super::draft::{Draft, Piece};
 use super::items::Item;
 use crate::message::{PartKind, Role};
 use crate::node::Text;
@@ -21,6 +21,15 @@ pub(super) struct Call {
     pub(super) new_id: Option<String>,
     /// The draft and the piece of its result.
     pub(super) answer: Option<(usize, usize)>,
+    /// Whether its result is still to come.
+    pub(super) is_open: bool,
+}
+
+impl Call {
+    /// Whether a result must be put in.
+    pub(super) fn needs_result(&self) -> bool {
+        self.answer.is_none() && !self.is_open
+    }
 }
 
 /// What a result is.
@@ -49,6 +58,23 @@ impl Pairs {
     /// The calls of a draft, as a range of [`Pairs::calls`].
     pub(super) fn of_draft(&self, draft: usize) -> std::ops::Range<usize> {
         self.by_draft.get(&draft).cloned().unwrap_or(0..0)
+    }
+}
+
+impl Pairs {
+    /// Leaves the calls of the last step open, if nothing but results follows them.
+    pub(super) fn leave_open<T: Text>(&mut self, drafts: &[Draft<'_, T>]) {
+        let Some(last) = self.calls.last() else {
+            return;
+        };
+        let turn = last.turn;
+        let mut behind = drafts[last.draft + 1..].iter();
+        if behind.all(|draft| draft.pieces.iter().all(Piece::is_result)) {
+            let calls = self.calls.iter_mut().rev();
+            for call in calls.take_while(|call| call.turn == turn) {
+                call.is_open = call.answer.is_none();
+            }
+        }
     }
 }
 
@@ -87,6 +113,7 @@ pub(super) fn pair<T: Text>(
                         id,
                         name,
                         answer: None,
+                        is_open: false,
                     });
                 }
                 PartKind::Result => {

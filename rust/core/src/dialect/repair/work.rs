@@ -101,7 +101,7 @@ impl<'a, T: Text> Work<'a, T> {
             .binary_search_by_key(&Some(message), |draft| draft.base)
             .ok()?;
         let is_empty = self.slots[at].iter().all(Option::is_none);
-        (is_empty && self.heads[at].role != Role::Assistant)
+        (is_empty && matches!(self.heads[at].role, Role::User | Role::Tool))
             .then_some((message, self.heads[at].whole))
     }
 
@@ -133,7 +133,7 @@ impl<'a, T: Text> Work<'a, T> {
         for (number, call) in pairs.calls.iter().enumerate() {
             // A placeholder can stand for most results, but not for a picture, say.
             let item = self.heads[call.draft].item;
-            if call.answer.is_none() && item.is_some_and(Item::needs_no_result) {
+            if call.is_open || call.answer.is_none() && item.is_some_and(Item::needs_no_result) {
                 continue;
             }
             let no_placeholder = item.is_some_and(|item| !item.has_placeholder());
