@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core, models
 from satchel.counting import Counter
 from satchel.counting import counter as counter_of
-from satchel.errors import InputError
+from satchel.errors import BudgetError, InputError
+from satchel.linting import lint, traits_of
 from satchel.policy import Policy
 from satchel.window import Page, Report, StepReport, Window, WindowDiff
 
@@ -34,6 +36,10 @@ __all__ = [
 ]
 
 OpenCalls = Literal["raise", "synthesize"]
+OnDamage = Literal["repair", "raise"]
+
+_DAMAGE: Final = frozenset({"invalid_message", "orphan_result", "duplicate_result"})
+"""Codes of a history that cannot be packed as it is, and may be after a repair."""
 
 _LEVELS: Final = ("verbatim", "trimmed", "stub", "gone")
 
@@ -138,6 +144,10 @@ class Assembler:
         counter: what counts; default: the model's own. Any object with ``count(text)`` and any
             callable ``text -> int`` will do.
         dialect: ``openai`` or ``anthropic``; default: the model's.
+        on_damage: what to do about a history that the provider would reject. ``"repair"``: a
+            history that cannot be packed as it is goes through `satchel.repair` first, and so does
+            a window with an error that is left; indices then mean the repaired history, which is
+            `WorkingSet.messages`. ``"raise"``: an error says what is wrong.
 
     Raises:
         InputError: ``unknown_model``, ``unknown_dialect``, or ``invalid_value``.
@@ -148,7 +158,15 @@ class Assembler:
         8
     """
 
-    __slots__ = ("_budget", "_counter", "_dialect", "_model", "_policy", "_settings")
+    __slots__ = (
+        "_budget",
+        "_counter",
+        "_dialect",
+        "_model",
+        "_on_damage",
+        "_policy",
+        "_settings",
+    )
 
     def __init__(
         self,
@@ -158,7 +176,12 @@ class Assembler:
         policy: str | Policy = "adaptive",
         counter: AnyCounter | None = None,
         dialect: str | None = None,
+        on_damage: OnDamage = "repair",
     ) -> None:
+        if on_damage not in ("repair", "raise"):
+            message = f"on_damage is {on_damage!r}, must be 'repair' or 'raise'"
+            raise InputError(message, code="invalid_value")
+        self._on_damage: Final = on_damage
         known = models.get(model)
         sizes = budget if isinstance(budget, Budget) else Budget(budget)
         self._model: Final = model
@@ -207,6 +230,11 @@ class Assembler:
         """The dialect of messages in and out."""
         return self._dialect
 
+    @property
+    def on_damage(self) -> OnDamage:
+        """What is done about a history that the provider would reject."""
+        return self._on_damage
+
     def __repr__(self) -> str:
         return (
             f"Assembler({self._model!r}, budget={self._budget}, policy={self._policy.name!r}, "
@@ -216,7 +244,14 @@ class Assembler:
     def __reduce__(self) -> tuple[object, ...]:
         return (
             _rebuild_assembler,
-            (self._model, self._budget, self._policy, self._counter, self._dialect),
+            (
+                self._model,
+                self._budget,
+                self._policy,
+                self._counter,
+                self._dialect,
+                self._on_damage,
+            ),
         )
 
     def assemble(
@@ -287,6 +322,7 @@ class WorkingSet:
         "_core",
         "_events",
         "_pages",
+        "_raw",
         "_system",
         "_system_tokens",
         "_tools",
@@ -310,12 +346,17 @@ class WorkingSet:
             system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
         )
         self._events = tuple(_plain_event(event, at) for at, event in enumerate(events)) or (own,)
-        self._core = _core.WorkingSet(
-            assembler.counter,
-            json.dumps(self._events[0]),
-            messages,
-            json.dumps(self._events[1:]),
-        )
+        given = list(messages) if isinstance(messages, Iterator) else messages
+        # What the caller gave, once it is damaged: each repair starts from it, so that a rebuild
+        # finds the same.
+        self._raw: list[Any] | None = None
+        try:
+            self._core = self._build(given)
+        except InputError as error:
+            if not self._is_damage(error):
+                raise
+            self._raw = list(given)
+            self._core = self._build(self._mended(self._raw))
         self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
         self._settle()
 
@@ -328,7 +369,13 @@ class WorkingSet:
     def __reduce__(self) -> tuple[object, ...]:
         return (
             _rebuild_working_set,
-            (self._assembler, self.messages, self._events, self._system, self._tools),
+            (
+                self._assembler,
+                self.messages if self._raw is None else self._raw,
+                self._events,
+                self._system,
+                self._tools,
+            ),
         )
 
     @property
@@ -356,8 +403,49 @@ class WorkingSet:
             InputError: as in `Assembler.assemble`.
         """
         is_one = isinstance(messages, dict) or hasattr(messages, "role")
-        several = [messages] if is_one else messages
-        self._core.append(cast("Iterable[object]", several))
+        several = list(cast("Iterable[object]", [messages] if is_one else messages))
+        if self._raw is None:
+            try:
+                self._core.append(several)
+            except InputError as error:
+                if not self._is_damage(error):
+                    raise
+                self._append_damaged([*self._core.messages(), *several])
+            return
+        self._append_damaged([*self._raw, *several])
+
+    def _append_damaged(self, raw: list[Any]) -> None:
+        """Takes in a history that must be repaired; what stays its beginning is not read again."""
+        mended = self._mended(raw)
+        known = self._core.messages()
+        if mended[: len(known)] == known:
+            self._core.append(mended[len(known) :])
+        else:
+            self._core = self._build(mended)
+            self._pages = (-1, ())
+        self._raw = raw
+
+    def _build(self, messages: Iterable[Any]) -> _core.WorkingSet:
+        return _core.WorkingSet(
+            self._assembler.counter,
+            json.dumps(self._events[0]),
+            messages,
+            json.dumps(self._events[1:]),
+        )
+
+    def _is_damage(self, error: InputError) -> bool:
+        return self._assembler.on_damage == "repair" and error.code in _DAMAGE
+
+    def _mended(self, messages: list[Any], *, open_end: bool = True) -> list[Any]:
+        return _core.repair_messages(
+            messages,
+            self._assembler.dialect,
+            mode="synthesize",
+            traits=traits_of(self._assembler.model),
+            system=self._system,
+            tools=self._tools,
+            open_end=open_end,
+        )
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Folds an event at the end of the log, such as ``{"kind": "pin", "index": 3}``.
@@ -409,6 +497,9 @@ class WorkingSet:
             self._change(system, tools)
         messages, figures = self._core.window(synthesize=open_calls == "synthesize")
         tokens, upper, stable, compactions, raw, revision, *levels = figures
+        if self._assembler.on_damage == "repair" and self._has_error(messages):
+            messages = self._mended(messages, open_end=False)
+            tokens, upper = self._count_again(messages)
         if self._pages[0] != revision:
             self._pages = (revision, tuple(Page(*page) for page in self._core.pointers()))
         assembler = self._assembler
@@ -463,6 +554,31 @@ class WorkingSet:
         """
         return [StepReport(*row) for row in self._core.explain(index)]
 
+    def _has_error(self, messages: list[Any]) -> bool:
+        found = lint(
+            messages,
+            self._assembler.dialect,
+            system=self._system,
+            tools=self._tools,
+            model=self._assembler.model,
+        )
+        return any(one.severity == "error" for one in found)
+
+    def _count_again(self, messages: list[Any]) -> tuple[int, int]:
+        """Tokens of a window that was repaired, and their upper bound."""
+        assembler = self._assembler
+        counted = assembler.counter.count_messages(
+            messages, system=self._system, tools=self._tools, dialect=assembler.dialect
+        )
+        if counted.upper > assembler.budget:
+            message = (
+                f"the repaired window needs {counted.upper} tokens, budget {assembler.budget}"
+            )
+            raise BudgetError(
+                message, code="over_budget", value=counted.upper, limit=assembler.budget
+            )
+        return counted.total, counted.upper
+
     def _fixed_tokens(self, system: object, tools: Sequence[Any] | None) -> tuple[int, int]:
         if system is None and tools is None:
             return 0, 0
@@ -512,9 +628,16 @@ def _plain_event(event: Mapping[str, Any], position: int) -> dict[str, Any]:
 
 
 def _rebuild_assembler(
-    model: str, budget: int, policy: Policy, counter: Counter, dialect: str
+    model: str, budget: int, policy: Policy, counter: Counter, dialect: str, on_damage: OnDamage
 ) -> Assembler:
-    return Assembler(model, budget=budget, policy=policy, counter=counter, dialect=dialect)
+    return Assembler(
+        model,
+        budget=budget,
+        policy=policy,
+        counter=counter,
+        dialect=dialect,
+        on_damage=on_damage,
+    )
 
 
 def _rebuild_working_set(

@@ -214,3 +214,27 @@ def anchored(messages: Sequence[Message], originals: Sequence[Message]) -> list[
     needed = [message for message, role in views if role in {"system", "developer"}]
     users = [message for message, role in views if role == "user"]
     return [f"lost: {message}" for message in needed + users[-1:] if message not in messages]
+
+
+def walk(value: object) -> list[str]:
+    """Every string inside a value."""
+    return _texts(value)
+
+
+def nothing_invented(
+    after: Sequence[Message], before: Sequence[Message], placeholders: Sequence[str]
+) -> None:
+    """Asserts that every text is the caller's, or stands in a labelled frame, or is a placeholder."""
+    known = json.dumps([before], ensure_ascii=True)
+    for text in _texts([message.get("parts", message.get("content")) for message in after]):
+        if text in placeholders or not text.strip():
+            continue
+        framed = text.startswith("<satchel-") and text.endswith(">")
+        body = "\n".join(text.split("\n")[1:-1]) if framed else text
+        # Quoted JSON is spelled in other ways; its letters are the caller's.
+        assert framed or json.dumps(body)[1:-1] in known or _spelled(body) in _spelled(known), text
+
+
+def _spelled(text: str) -> str:
+    """Only letters and digits of ASCII: what every spelling of JSON keeps."""
+    return "".join(char for char in text if char.isascii() and char.isalnum())
