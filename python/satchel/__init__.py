@@ -26,7 +26,10 @@ if TYPE_CHECKING:
         UsageError,
     )
     from satchel.linting import Violation, lint
+    from satchel.overflow import is_overflow_error, overflow_details
     from satchel.policy import Policy
+    from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
+    from satchel.usage import Calibration, Usage, usage_tokens
     from satchel.repairing import repair
     from satchel.windows import (
         TokenBudget,
@@ -41,14 +44,19 @@ __all__ = [
     "Assembler",
     "Budget",
     "BudgetError",
+    "Calibration",
     "Counter",
     "InputError",
     "MessageTokens",
     "PageNotFoundError",
     "Policy",
+    "ReportedUsage",
     "SatchelError",
     "StoreError",
     "TokenBudget",
+    "Transcript",
+    "TranscriptWarning",
+    "Usage",
     "UsageError",
     "Violation",
     "Window",
@@ -56,13 +64,17 @@ __all__ = [
     "__version__",
     "allocate_budget",
     "counter",
+    "is_overflow_error",
     "lint",
     "models",
+    "overflow_details",
     "prune_tool_outputs",
     "repair",
+    "read_transcripts",
     "score_messages",
     "sliding_window",
     "token_window",
+    "usage_tokens",
 ]
 
 # The module each name lives in; a name that is missing here is a public module of its own.
@@ -79,7 +91,10 @@ _HOMES = {
         "UsageError",
     ),
     "linting": ("Violation", "lint"),
+    "overflow": ("is_overflow_error", "overflow_details"),
     "policy": ("Policy",),
+    "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
+    "usage": ("Calibration", "Usage", "usage_tokens"),
     "repairing": ("repair",),
     "windows": (
         "TokenBudget",

@@ -9,6 +9,28 @@ from numpy.typing import NDArray
 from satchel.counting import TextEncoder
 from satchel.errors import SatchelError
 
+__all__ = [
+    "Calibration",
+    "Counter",
+    "MessageTokens",
+    "WorkingSet",
+    "__version__",
+    "allocate_budget",
+    "column_names",
+    "debug_build",
+    "describe_json",
+    "describe_message",
+    "describe_text",
+    "detect_dialect",
+    "error_codes",
+    "lint_rows",
+    "lint_rules",
+    "prune_tool_outputs",
+    "score_messages",
+    "sliding_window",
+    "token_window",
+]
+
 __version__: str
 debug_build: bool
 
@@ -27,14 +49,21 @@ class Counter:
             ``encoding``, ``exact`` and ``margin``.
         exact: whether the counts are the provider's own; default: what the encoding says.
         margin: share by which the provider's count may lie above; default likewise.
+        rules: the figures of a model as JSON, as ``satchel.counter`` fills them in: what its messages,
+            calls, tools and images cost, and its factors by kind of content.
 
     Raises:
-        InputError: ``unknown_encoding``; ``invalid_value`` for the wrong type or a negative margin.
+        InputError: ``unknown_encoding``; ``invalid_value`` for the wrong type, a negative margin, or
+            rules that cannot be read.
 
-    A lone surrogate counts as U+FFFD and a surrogate pair as its character, as in tiktoken. Every
-    method raises ``InputError``: ``invalid_value`` for an argument of the wrong type or a text of
-    4 GiB or more; ``counter_failed`` if the caller's own counter raised (its exception is the
-    cause) or returned anything but an int from 0.
+    The ranks of a ``tiktoken.Encoding`` whose pattern is that of ``o200k_base`` or ``cl100k_base``
+    feed the native encoder; of any other encoding ``encode_ordinary`` is called.
+
+    A lone surrogate counts as U+FFFD and a surrogate pair as its character, as in tiktoken; what
+    `truncate` returns has these in their place. Every method raises ``InputError``:
+    ``invalid_value`` for an argument of the wrong type or a text of 4 GiB or more;
+    ``counter_failed`` if the caller's own counter raised (its exception is the cause) or returned
+    anything but an int from 0.
     """
 
     def __new__(
@@ -44,13 +73,20 @@ class Counter:
         *,
         exact: bool | None = None,
         margin: float | None = None,
+        rules: str | None = None,
     ) -> Counter: ...
     @property
     def exact(self) -> bool:
         """Whether the count is the provider's own."""
     @property
+    def name(self) -> str:
+        """What settings call it: the model's name, else that of the encoding."""
+    @property
     def encoding(self) -> str:
         """Name of the encoding or estimator."""
+    @property
+    def rules(self) -> str | None:
+        """The figures of its model as JSON; None if it is not the counter of one."""
     @property
     def margin(self) -> float:
         """Share by which the true count may lie above: ``ceil(tokens * (1 + margin))``."""
@@ -89,7 +125,7 @@ class Counter:
             tools: the tool definitions of the request.
             dialect: ``"openai"`` or ``"anthropic"``; default: what the messages give away,
                 ``"openai"`` if they would read the same in both.
-            calibration: something with ``factor`` and ``offset``; ``total`` is then
+            calibration: a `Calibration`, or what has ``factor`` and ``offset``; ``total`` is then
                 ``ceil(factor * total + offset)``.
 
         Raises:
@@ -144,6 +180,71 @@ def prune_tool_outputs(
     messages: list[_T], /, *, max_chars: int, keep_last: int, strip: list[str]
 ) -> list[_T]:
     """The messages with old, long tool outputs cut to ``max_chars`` characters and a note."""
+
+@final
+class Calibration:
+    """What was learnt from the usage that a provider reported; a value that never changes.
+
+    A line ``factor * counted + offset`` goes through the newest report, so the next estimate is
+    anchored on it and only what was added since is estimated. The factor comes from the growth
+    between reports; what a client sends beside the messages shifts them all alike and ends up in
+    the offset. A report that does not fit counts for little, and the factor stays within 0.5 to 2.
+
+    Start with ``Calibration()``; the arguments are for copies and pickles.
+
+    Example:
+        >>> from satchel import Calibration
+        >>> learnt = Calibration().observe(10_000, 12_000).observe(20_000, 24_000)
+        >>> learnt.estimate(21_000)
+        25200
+    """
+
+    def __new__(
+        cls,
+        *,
+        factor: float = 1.0,
+        offset: float = 0.0,
+        n: int = 0,
+        estimated: int = 0,
+        reported: int = 0,
+        counted_growth: float = 0.0,
+        reported_growth: float = 0.0,
+        error: float = 0.0,
+    ) -> Calibration: ...
+    @property
+    def factor(self) -> float:
+        """Tokens reported for each one counted."""
+    @property
+    def offset(self) -> float:
+        """Tokens on top."""
+    @property
+    def n(self) -> int:
+        """Reports so far."""
+    @property
+    def margin(self) -> float | None:
+        """Share that the truth may lie above, by how far the last reports were off; None below 3."""
+    def observe(self, estimated: object, usage: object, /) -> Calibration:
+        """What is known after one more report.
+
+        Args:
+            estimated: what was counted for the request, without a calibration: an int, a `Window`
+                (its ``tokens``) or `MessageTokens` (its ``total``).
+            usage: what the provider reported: the input tokens, cached ones included, or a `Usage`.
+
+        Returns:
+            A new value; its line meets this report.
+
+        Raises:
+            InputError: ``invalid_value`` if either is 0 or of the wrong type.
+        """
+    def estimate(self, tokens: int, /) -> int:
+        """The estimate for a count."""
+    def event(self) -> dict[str, Any]:
+        """The event for ``WorkingSet.apply``: its budget is in reported tokens from then on."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, float]]: ...
 
 @final
 class MessageTokens:
@@ -237,6 +338,26 @@ def describe_json(json: str, /, dialect: str) -> dict[str, Any]:
 def describe_text(text: str, /) -> dict[str, Any]:
     """How a string is kept: ``object`` (itself), ``utf8`` as counted, ``page`` bytes, ``json``."""
 
+@final
+class TranscriptReader:
+    """Reads the bytes of one transcript file; ``satchel.read_transcripts`` is the public face.
+
+    Args:
+        file_format: what kind of file it is; None tells it by the content.
+
+    What it gives are the fields of each conversation as a dict, and for each line that cannot be
+    read the line, or None for the whole file, and a sentence.
+    """
+
+    def __new__(cls, file_format: str | None = None) -> TranscriptReader: ...
+    def feed(self, piece: bytes) -> list[dict[str, Any] | tuple[int | None, str]]:
+        """Takes the next bytes and gives what they complete."""
+    def finish(self) -> list[dict[str, Any] | tuple[int | None, str]]:
+        """Ends the file and gives what is left."""
+
+def transcript_formats() -> list[str]:
+    """Names of the formats, in the order of the documentation."""
+
 column_names: dict[str, tuple[str, ...]]
 
 _Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int]
@@ -251,15 +372,21 @@ class WorkingSet:
         settings: event 0 as JSON.
         messages: the history.
         events: the list of further events as JSON.
+        counters: the counters that settings among them name.
     """
 
     def __new__(
-        cls, counter: Counter, settings: str, messages: Iterable[object], events: str
+        cls,
+        counter: Counter,
+        settings: str,
+        messages: Iterable[object],
+        events: str,
+        counters: list[Counter] = ...,
     ) -> WorkingSet: ...
     def append(self, messages: Iterable[object]) -> None:
         """Appends messages; all or, on an error, none."""
-    def apply(self, event: str) -> None:
-        """Folds one event, given as JSON, at the end of the log."""
+    def apply(self, event: str, counter: Counter | None = None) -> None:
+        """Folds one event, given as JSON, at the end of the log; ``counter`` is the one it names."""
     def window(self, *, synthesize: bool) -> tuple[list[Any], _Figures]:
         """The messages of the window at the pending boundary, and its figures.
 

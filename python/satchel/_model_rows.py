@@ -22,6 +22,7 @@ __all__ = [
     "Fields",
     "bare_name",
     "checked",
+    "details_of",
     "is_or_extends",
     "normalised",
     "shipped",
@@ -39,8 +40,20 @@ _FILE: Final = os.path.join(os.path.dirname(__file__), "models.toml")  # noqa: P
 # --- what a row may say ---------------------------------------------------------------------------
 
 _TEXTS: Final = frozenset({"family", "dialect", "encoding", "tag", "source", "read"})
-_FLAGS: Final = frozenset({"exact", "overhead_exact"})
-_RATIOS: Final = frozenset({"factor", "margin"})
+_FLAGS: Final = frozenset({"exact", "overhead_exact", "raw_arguments", "prefix_bound"})
+_RATIOS: Final = frozenset(
+    {
+        "factor",
+        "margin",
+        "overhead_margin",
+        "input_price",
+        "output_price",
+        "cache_read",
+        "long_input",
+        "long_output",
+    }
+)
+TOOL_STYLES: Final = ("formula", "json")
 TOOL_COSTS: Final = (
     "tool_init",
     "tool_properties",
@@ -59,6 +72,15 @@ _TOKENS: Final = frozenset(
         "message_overhead",
         "name_overhead",
         "request_overhead",
+        "call_tokens",
+        "argument_tokens",
+        "call_names",
+        "signature_fixed",
+        "signature_chars",
+        "audio_second_tokens",
+        "document_tokens",
+        "cache_min_prefix",
+        "long_above",
         *TOOL_COSTS,
     }
 )
@@ -101,11 +123,30 @@ def _problem(field: str, value: object) -> str | None:
     elif field in _TOKENS:
         least = _LEAST.get(field, 0)
         fits, expected = _is_whole(value, least), f"a whole number of at least {least}"
+    elif field == "tool_style":
+        fits, expected = value in TOOL_STYLES, f"one of {', '.join(TOOL_STYLES)}"
+    elif field in {"images", "cache"}:
+        return _problem_of_rules(field, value)
     elif field == "factors":
         fits, expected = _is_factors(value), f"numbers for {', '.join(CONTENT_KINDS)}"
     else:
         return "is no field of a model"
     return None if fits else f"is {value!r}, expected {expected}"
+
+
+def _problem_of_rules(field: str, value: object) -> str | None:
+    """What is wrong with the rules of images or of a prompt cache: a shipped name, or a table."""
+    named = shipped().images if field == "images" else shipped().caches
+    if isinstance(value, str):
+        return None if value in named else f"is {value!r}, expected one of {', '.join(named)}"
+    if not isinstance(value, Mapping):
+        return f"is {value!r}, expected a name or a table"
+    fields = set(cast("Mapping[object, object]", value))
+    if field == "cache" and fields != set(CACHE_FIELDS):
+        return f"has the fields {sorted(map(str, fields))}, expected {', '.join(CACHE_FIELDS)}"
+    if field == "images" and ("kind" not in fields or not fields <= IMAGE_FIELDS):
+        return f"has the fields {sorted(map(str, fields))}, expected kind and figures of that kind"
+    return None
 
 
 def _is_whole(value: object, least: int) -> bool:
@@ -124,6 +165,12 @@ def _is_factors(value: object) -> bool:
     factors = cast("Mapping[object, object]", value)
     return set(factors) == set(CONTENT_KINDS) and all(map(_is_ratio, factors.values()))
 
+
+IMAGE_FIELDS: Final[frozenset[object]] = frozenset(
+    {"kind", "side", "max_side", "max_tokens", "base", "tile", "budget", "original"}
+    | {"auto_original", "multiplier", "small", "low", "medium", "high", "ultra", "tokens"}
+)
+CACHE_FIELDS: Final = ("min_prefix", "breakpoints", "lookback", "ttl_s", "write", "read")
 
 # --- the shipped rows -----------------------------------------------------------------------------
 
@@ -173,6 +220,9 @@ class _Shipped(NamedTuple):
     routes: dict[str, str]
     vendors: dict[str, str]
     tokenizers: dict[str, Fields]
+    images: dict[str, Fields]
+    caches: dict[str, Fields]
+    details: dict[str, Fields]
     defaults: Fields
     families: list[_Family]
 
@@ -186,6 +236,9 @@ def shipped() -> _Shipped:
         routes=document["routes"],
         vendors=document["vendors"],
         tokenizers=document["tokenizers"],
+        images=document["images"],
+        caches=document["caches"],
+        details={_dashed(name): fields for name, fields in document["details"].items()},
         defaults=document["defaults"],
         families=[_family(name, table) for name, table in document["families"].items()],
     )
@@ -202,6 +255,18 @@ def _family(name: str, table: Fields) -> _Family:
 
 
 # --- finding a row --------------------------------------------------------------------------------
+
+
+def _dashed(name: str) -> str:
+    return name.replace(".", "-")
+
+
+def details_of(name: str) -> Fields:
+    """Prices and other details of a known version: those of the longest name that it goes on from."""
+    details = shipped().details
+    name = _dashed(name)
+    starts = [start for start in details if is_or_extends(name, start)]
+    return details[max(starts, key=len)] if starts else {}
 
 
 def is_or_extends(name: str, start: str) -> bool:
@@ -243,7 +308,7 @@ def shipped_fields(name: str) -> tuple[Fields, bool] | None:
     if best is not None:
         _, family, entry, version = best
         if entry.top is None or version <= entry.top:
-            return {**family.base, **entry.fields}, True
+            return {**family.base, **entry.fields, **details_of(name)}, True
         return {**family.base, **family.unknown}, False
     for family in families:
         if re.match(family.recognise, name):

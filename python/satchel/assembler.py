@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core, models
-from satchel.counting import Counter
+from satchel._damage import OnDamage, Repairs, checked
+from satchel.counting import Counter, resolved
 from satchel.counting import counter as counter_of
 from satchel.errors import BudgetError, InputError
-from satchel.linting import lint, traits_of
 from satchel.policy import Policy
 from satchel.window import Page, Report, StepReport, Window, WindowDiff
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -36,12 +36,12 @@ __all__ = [
 ]
 
 OpenCalls = Literal["raise", "synthesize"]
-OnDamage = Literal["repair", "raise"]
-
-_DAMAGE: Final = frozenset({"invalid_message", "orphan_result", "duplicate_result"})
-"""Codes of a history that cannot be packed as it is, and may be after a repair."""
 
 _LEVELS: Final = ("verbatim", "trimmed", "stub", "gone")
+
+_PAIR: Final = 2
+_MOST: Final = 2**53
+"""The largest index or line number: far above any history, and exact in every JSON reader."""
 
 
 class _Unset:
@@ -144,9 +144,9 @@ class Assembler:
         counter: what counts; default: the model's own. Any object with ``count(text)`` and any
             callable ``text -> int`` will do.
         dialect: ``openai`` or ``anthropic``; default: the model's.
-        on_damage: what to do about a history that the provider would reject. ``"repair"``: a
-            history that cannot be packed as it is goes through `satchel.repair` first, and so does
-            a window with an error that is left; indices then mean the repaired history, which is
+        on_damage: what to do about a history that the provider would reject. ``"repair"``: one
+            that cannot be packed as it is goes through `satchel.repair` first, and so does a window
+            with an error that is left; indices then mean the repaired history, which is
             `WorkingSet.messages`. ``"raise"``: an error says what is wrong.
 
     Raises:
@@ -178,10 +178,7 @@ class Assembler:
         dialect: str | None = None,
         on_damage: OnDamage = "repair",
     ) -> None:
-        if on_damage not in ("repair", "raise"):
-            message = f"on_damage is {on_damage!r}, must be 'repair' or 'raise'"
-            raise InputError(message, code="invalid_value")
-        self._on_damage: Final = on_damage
+        self._on_damage: Final = checked(on_damage)
         known = models.get(model)
         sizes = budget if isinstance(budget, Budget) else Budget(budget)
         self._model: Final = model
@@ -198,7 +195,7 @@ class Assembler:
         self._settings: Final[dict[str, Any]] = {
             "model": self._model,
             "dialect": self._dialect,
-            "counter": self._counter.encoding,
+            "counter": self._counter.name,
             "budget": self._budget,
             "policy": self._policy.model_dump(exclude_none=True),
         }
@@ -238,7 +235,7 @@ class Assembler:
     def __repr__(self) -> str:
         return (
             f"Assembler({self._model!r}, budget={self._budget}, policy={self._policy.name!r}, "
-            f"counter={self._counter.encoding!r}, dialect={self._dialect!r})"
+            f"counter={self._counter.name!r}, dialect={self._dialect!r})"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -268,7 +265,8 @@ class Assembler:
         Args:
             messages: the whole history, oldest first. Never changed; what need not change in the
                 window is returned as the same objects.
-            events: the ``events`` of the last window of this history, if there was one.
+            events: the ``events`` of the last window of this history, if there was one. Where they
+                say other settings than this assembler's, its own hold from here on, as an event.
             system: the system prompt, where it stands outside the messages.
             tools: the tool definitions that the request will carry; counted, not changed.
             open_calls: what to do about calls of the newest step without a result: ``"raise"``, or
@@ -322,7 +320,8 @@ class WorkingSet:
         "_core",
         "_events",
         "_pages",
-        "_raw",
+        "_repairs",
+        "_said",
         "_system",
         "_system_tokens",
         "_tools",
@@ -338,6 +337,22 @@ class WorkingSet:
         system: object = None,
         tools: Sequence[Any] | None = None,
     ) -> None:
+        self._open(assembler, messages, events, system, tools)
+        self._settle(
+            assembler.settings_event(
+                system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
+            )
+        )
+
+    def _open(
+        self,
+        assembler: Assembler,
+        messages: Iterable[Any],
+        events: Iterable[Mapping[str, Any]],
+        system: object,
+        tools: Sequence[Any] | None,
+    ) -> None:
+        """Folds the log as it is."""
         self._assembler = assembler
         self._system = system
         self._tools = tools
@@ -345,20 +360,50 @@ class WorkingSet:
         own = assembler.settings_event(
             system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
         )
+        if not isinstance(cast("object", events), Iterable):
+            message = f"events must be an iterable of events, not {type(events).__name__}"
+            raise InputError(message, code="invalid_value")
         self._events = tuple(_plain_event(event, at) for at, event in enumerate(events)) or (own,)
-        given = list(messages) if isinstance(messages, Iterator) else messages
-        # What the caller gave, once it is damaged: each repair starts from it, so that a rebuild
-        # finds the same.
-        self._raw: list[Any] | None = None
-        try:
-            self._core = self._build(given)
-        except InputError as error:
-            if not self._is_damage(error):
-                raise
-            self._raw = list(given)
-            self._core = self._build(self._mended(self._raw))
+        self._repairs = Repairs(
+            assembler.on_damage,
+            dialect=assembler.dialect,
+            model=assembler.model,
+            request=lambda: (self._system, self._tools),
+            build=self._build,
+        )
+        self._core = self._repairs.open(messages)
         self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
-        self._settle()
+        # The settings in force: what the events say, one after the other.
+        self._said: dict[str, Any] = {}
+        for event in self._events:
+            self._note(event)
+
+    def _build(self, messages: Iterable[Any]) -> _core.WorkingSet:
+        return _core.WorkingSet(
+            self._assembler.counter,
+            json.dumps(self._events[0]),
+            messages,
+            json.dumps(self._events[1:]),
+            self._named_counters(self._events),
+        )
+
+    @classmethod
+    def _restore(
+        cls,
+        assembler: Assembler,
+        messages: list[Any],
+        events: tuple[Mapping[str, Any], ...],
+        system: object,
+        tools: Sequence[Any] | None,
+    ) -> WorkingSet:
+        """The working set of a pickle: settings that events changed are not changed back."""
+        working_set = cls.__new__(cls)
+        working_set._open(assembler, messages, events, system, tools)  # noqa: SLF001 - its own
+        return working_set
+
+    def _note(self, event: Mapping[str, Any]) -> None:
+        if event["kind"] == "settings":
+            self._said.update(event)
 
     def __len__(self) -> int:
         return len(self._core)
@@ -368,10 +413,10 @@ class WorkingSet:
 
     def __reduce__(self) -> tuple[object, ...]:
         return (
-            _rebuild_working_set,
+            WorkingSet._restore,
             (
                 self._assembler,
-                self.messages if self._raw is None else self._raw,
+                self.messages if self._repairs.raw is None else self._repairs.raw,
                 self._events,
                 self._system,
                 self._tools,
@@ -380,7 +425,7 @@ class WorkingSet:
 
     @property
     def messages(self) -> list[Any]:
-        """The raw history, the caller's own objects."""
+        """The raw history, the caller's own objects; repaired, if it could not be packed."""
         return self._core.messages()
 
     @property
@@ -402,50 +447,11 @@ class WorkingSet:
         Raises:
             InputError: as in `Assembler.assemble`.
         """
-        is_one = isinstance(messages, dict) or hasattr(messages, "role")
-        several = list(cast("Iterable[object]", [messages] if is_one else messages))
-        if self._raw is None:
-            try:
-                self._core.append(several)
-            except InputError as error:
-                if not self._is_damage(error):
-                    raise
-                self._append_damaged([*self._core.messages(), *several])
-            return
-        self._append_damaged([*self._raw, *several])
-
-    def _append_damaged(self, raw: list[Any]) -> None:
-        """Takes in a history that must be repaired; what stays its beginning is not read again."""
-        mended = self._mended(raw)
-        known = self._core.messages()
-        if mended[: len(known)] == known:
-            self._core.append(mended[len(known) :])
-        else:
-            self._core = self._build(mended)
-            self._pages = (-1, ())
-        self._raw = raw
-
-    def _build(self, messages: Iterable[Any]) -> _core.WorkingSet:
-        return _core.WorkingSet(
-            self._assembler.counter,
-            json.dumps(self._events[0]),
-            messages,
-            json.dumps(self._events[1:]),
-        )
-
-    def _is_damage(self, error: InputError) -> bool:
-        return self._assembler.on_damage == "repair" and error.code in _DAMAGE
-
-    def _mended(self, messages: list[Any], *, open_end: bool = True) -> list[Any]:
-        return _core.repair_messages(
-            messages,
-            self._assembler.dialect,
-            mode="synthesize",
-            traits=traits_of(self._assembler.model),
-            system=self._system,
-            tools=self._tools,
-            open_end=open_end,
-        )
+        is_one = isinstance(messages, Mapping) or hasattr(messages, "role")
+        several = cast("Iterable[object]", [messages] if is_one else messages)
+        core = self._repairs.append(self._core, several)
+        if core is not self._core:
+            self._core, self._pages = core, (-1, ())
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Folds an event at the end of the log, such as ``{"kind": "pin", "index": 3}``.
@@ -456,9 +462,11 @@ class WorkingSet:
             InputError: ``invalid_event``, ``dialect_changed``, ``invalid_value``.
             PageNotFoundError: a ``page_in`` whose pointer has no page.
         """
-        event = _plain_event({"at": len(self), **event}, len(self._events))
-        self._core.apply(json.dumps(event))
+        event = {"at": len(self), **_plain_event(event, len(self._events))}
+        named = self._named_counters((event,))
+        self._core.apply(json.dumps(event), named[0] if named else None)
         self._events = (*self._events, event)
+        self._note(event)
 
     def pin(self, index: int) -> None:
         """Keeps the step of message ``index`` verbatim; brings it back if it was lowered."""
@@ -497,12 +505,14 @@ class WorkingSet:
             self._change(system, tools)
         messages, figures = self._core.window(synthesize=open_calls == "synthesize")
         tokens, upper, stable, compactions, raw, revision, *levels = figures
-        if self._assembler.on_damage == "repair" and self._has_error(messages):
-            messages = self._mended(messages, open_end=False)
+        mended = self._repairs.window(messages)
+        if mended is not None:
+            messages = mended
             tokens, upper = self._count_again(messages)
         if self._pages[0] != revision:
             self._pages = (revision, tuple(Page(*page) for page in self._core.pointers()))
         assembler = self._assembler
+        model = self._said.get("model", assembler.model)
         return Window(
             messages=messages,
             system=self._system,
@@ -510,12 +520,12 @@ class WorkingSet:
             events=self._events,
             tokens=tokens,
             tokens_upper=upper,
-            exact=assembler.counter.exact,
-            budget=assembler.budget,
+            exact=self._exact(),
+            budget=self._said["budget"],
             stable_prefix_tokens=stable,
             report=Report(
-                model=assembler.model,
-                policy=assembler.policy.name,
+                model=model,
+                policy=self._said["policy"].get("name", "adaptive"),
                 messages=raw,
                 steps=dict(zip(_LEVELS, levels, strict=True)),
                 compactions=compactions,
@@ -523,7 +533,7 @@ class WorkingSet:
                 tools_tokens=self._tools_tokens,
             ),
             pages=self._pages[1],
-            model=assembler.model,
+            model=model,
             dialect=assembler.dialect,
         )
 
@@ -543,26 +553,53 @@ class WorkingSet:
 
         Raises:
             PageNotFoundError: ``page_not_found``.
+            InputError: ``invalid_value`` for the wrong type or a line number below 1.
         """
+        _check_text(pointer, "pointer")
+        if pattern is not None:
+            _check_text(pattern, "pattern")
+        if lines is not None:
+            given: object = lines
+            if (
+                not isinstance(given, (tuple, list))
+                or len(cast("Sequence[object]", given)) != _PAIR
+            ):
+                message = "lines must be two line numbers, the first and the last"
+                raise InputError(message, code="invalid_value")
+            for line in lines:
+                _check_whole(line, "a line number", least=1)
+            lines = (lines[0], lines[1])
         return self._core.page_in(pointer, pattern=pattern, lines=lines)
 
     def explain(self, index: int | None = None) -> list[StepReport]:
         """What happened to each step, in order, or only to the step of message ``index``.
 
         Raises:
-            InputError: ``invalid_event`` if there is no such message.
+            InputError: ``invalid_event`` if there is no such message, ``invalid_value`` if
+                ``index`` is no whole number from 0.
         """
+        if index is not None:
+            _check_whole(index, "index", least=0)
         return [StepReport(*row) for row in self._core.explain(index)]
 
-    def _has_error(self, messages: list[Any]) -> bool:
-        found = lint(
-            messages,
-            self._assembler.dialect,
-            system=self._system,
-            tools=self._tools,
-            model=self._assembler.model,
-        )
-        return any(one.severity == "error" for one in found)
+    def _named_counters(self, events: Iterable[Mapping[str, Any]]) -> list[Counter]:
+        """The counters that settings in ``events`` name, beside the assembler's own."""
+        names = {
+            name
+            for event in events
+            if event.get("kind") == "settings" and isinstance(name := event.get("counter"), str)
+        }
+        names.discard(self._assembler.counter.name)
+        return [found for name in sorted(names) if (found := resolved(name)) is not None]
+
+    def _exact(self) -> bool:
+        assembler = self._assembler
+        own = assembler.settings_event(system_tokens=0, tools_tokens=0)["counter"]
+        named = self._said.get("counter", own)
+        if named == own:
+            return assembler.counter.exact
+        found = resolved(named)
+        return found is not None and found.exact
 
     def _count_again(self, messages: list[Any]) -> tuple[int, int]:
         """Tokens of a window that was repaired, and their upper bound."""
@@ -597,21 +634,14 @@ class WorkingSet:
             return
         self._system_tokens, self._tools_tokens = self._fixed_tokens(new_system, new_tools)
         self._system, self._tools = new_system, new_tools
-        self._settle()
+        self._settle({"system_tokens": self._system_tokens, "tools_tokens": self._tools_tokens})
 
-    def _settle(self) -> None:
-        """Makes an event of every setting that differs from what the log says."""
-        wanted = self._assembler.settings_event(
-            system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
-        )
-        said: dict[str, Any] = {}
-        for event in self._events:
-            if event["kind"] == "settings":
-                said.update(event)
+    def _settle(self, wanted: Mapping[str, Any]) -> None:
+        """Makes an event of every wanted setting that differs from the one in force."""
         changed = {
             key: value
             for key, value in wanted.items()
-            if key not in ("kind", "at") and said.get(key) != value
+            if key not in ("kind", "at") and self._said.get(key) != value
         }
         if changed:
             self.apply({"kind": "settings", **changed})
@@ -621,10 +651,41 @@ def _plain_event(event: Mapping[str, Any], position: int) -> dict[str, Any]:
     """A copy of an event that JSON can carry, so that a caller's later change reaches nothing."""
     try:
         copy: dict[str, Any] = json.loads(json.dumps(dict(event)))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         message = f"event {position} must be a mapping of JSON values"
         raise InputError(message, code="invalid_event") from error
     return copy
+
+
+def _check_text(value: object, name: str) -> None:
+    """Only text that has a UTF-8 form can be looked for.
+
+    Raises:
+        InputError: ``invalid_value``.
+    """
+    if not isinstance(value, str):
+        message = f"{name} must be a str, not {type(value).__name__}"
+        raise InputError(message, code="invalid_value")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        message = f"{name} must not hold lone surrogates"
+        raise InputError(message, code="invalid_value") from error
+
+
+def _check_whole(value: object, name: str, *, least: int) -> None:
+    """Whole numbers as the core takes them.
+
+    Raises:
+        InputError: ``invalid_value``.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        message = f"{name} must be an int, not {type(value).__name__}"
+        raise InputError(message, code="invalid_value")
+    limit = least if value < least else _MOST
+    if not least <= value <= _MOST:
+        message = f"{name} is {value}, must be from {least} to {_MOST}"
+        raise InputError(message, code="invalid_value", value=value, limit=limit)
 
 
 def _rebuild_assembler(
@@ -638,13 +699,3 @@ def _rebuild_assembler(
         dialect=dialect,
         on_damage=on_damage,
     )
-
-
-def _rebuild_working_set(
-    assembler: Assembler,
-    messages: list[Any],
-    events: tuple[Mapping[str, Any], ...],
-    system: object,
-    tools: Sequence[Any] | None,
-) -> WorkingSet:
-    return WorkingSet(assembler, messages, events=events, system=system, tools=tools)

@@ -41,9 +41,13 @@ if TYPE_CHECKING:
     from os import PathLike
 
 __all__ = [
+    "CacheRules",
+    "CallCosts",
     "ContentFactors",
+    "ImageRules",
     "Model",
     "ModelFields",
+    "Prices",
     "ToolCosts",
     "UnknownModelWarning",
     "get",
@@ -86,6 +90,88 @@ class ToolCosts(NamedTuple):
     preamble_forced: int
 
 
+class CallCosts(NamedTuple):
+    """What a call and the framing of its result cost beside their texts.
+
+    ``call`` for each call, ``argument`` for each argument. The tool's name is counted ``names``
+    times; ``raw`` says that the model sees each argument as plain text, not the JSON of all.
+    """
+
+    call: int
+    argument: int
+    names: int
+    raw: bool
+
+
+class Prices(NamedTuple):
+    """Prices in US dollars for a million tokens.
+
+    A request of more than ``long_above`` input tokens costs ``long_input`` times as much for all of
+    its input and ``long_output`` times for its output. Cached input: see `CacheRules`.
+    """
+
+    input: float
+    output: float
+    long_above: int | None
+    long_input: float
+    long_output: float
+
+
+class ImageRules(NamedTuple):
+    """The formula of a model's images; figures that it does not need are None. Sides in pixels.
+
+    An image of unknown size costs the most that the formula gives for any.
+
+    * ``grid`` (Anthropic): squares of ``side``, after a resize to at most ``max_side`` and
+      ``max_tokens`` of them.
+    * ``tiles`` (OpenAI): ``base`` for low detail, else ``tile`` more for each 512 by 512, after a fit
+      into 2,048 by 2,048 and of the short side to 768.
+    * ``patches`` (OpenAI): squares of 32, scaled down to ``budget`` and ``max_side``, times
+      ``multiplier``; ``original`` has the two figures for that detail, which ``auto`` means if
+      ``auto_original``.
+    * ``squares`` (Gemini): ``tile`` if both sides are at most ``small``, else for each ``side`` square.
+    * ``levels`` (Gemini): by the resolution asked for: ``low``, ``medium``, ``high``, ``ultra``.
+    * ``flat``: ``tokens``.
+    """
+
+    kind: str
+    side: int | None = None
+    max_side: int | None = None
+    max_tokens: int | None = None
+    base: int | None = None
+    tile: int | None = None
+    budget: int | None = None
+    original: tuple[int, int] | None = None
+    auto_original: bool | None = None
+    multiplier: float | None = None
+    small: int | None = None
+    low: int | None = None
+    medium: int | None = None
+    high: int | None = None
+    ultra: int | None = None
+    tokens: int | None = None
+
+
+class CacheRules(NamedTuple):
+    """How the provider caches prompts.
+
+    Attributes:
+        min_prefix: fewest tokens that are cached.
+        breakpoints: most marks in a request; 0 if the provider places them.
+        lookback: how many positions (``openai-5-6``: breakpoints) before a mark are searched.
+        ttl_s: seconds that an entry lives, shortest first; empty if nothing is cached.
+        write: price of a write for each of ``ttl_s``, as a multiple of the input price.
+        read: price of a read, likewise.
+    """
+
+    min_prefix: int
+    breakpoints: int
+    lookback: int
+    ttl_s: tuple[int, ...]
+    write: tuple[float, ...]
+    read: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """One model's figures. Tokens are in the model's own unit unless said otherwise.
@@ -106,7 +192,18 @@ class Model:
         name_overhead: tokens added for a message with a ``name``.
         request_overhead: tokens added once.
         overhead_exact: whether these overheads are the vendor's published ones for this model.
+        overhead_margin: share that is added for the upper bound where only they are estimates.
         tools: what tool definitions cost.
+        tool_style: ``formula`` if they follow OpenAI's formula, ``json`` if they count as JSON.
+        calls: what calls and their results cost.
+        signature_fixed: characters of a reasoning signature that carry nothing.
+        signature_chars: its further characters for a token of reasoning; 0 if it carries none.
+        images: the formula of its images and the figures in it.
+        audio_second_tokens: tokens of a second of sound.
+        document_tokens: tokens of a document whose pages are not looked at.
+        prices: in US dollars; None if not known.
+        cache: how prompts are cached.
+        prefix_bound: whether reasoning is only valid while nothing before it changes.
         known: False if the cautious figures of the family stand in for this version.
         tag: how well the row is founded; the letters are explained in ``models.toml``.
         source: where the row comes from.
@@ -128,7 +225,18 @@ class Model:
     name_overhead: int
     request_overhead: int
     overhead_exact: bool
+    overhead_margin: float
     tools: ToolCosts
+    tool_style: str
+    calls: CallCosts
+    signature_fixed: int
+    signature_chars: int
+    images: ImageRules
+    audio_second_tokens: int
+    document_tokens: int
+    prices: Prices | None
+    cache: CacheRules
+    prefix_bound: bool
     known: bool
     tag: str
     source: str
@@ -173,6 +281,7 @@ class ModelFields(TypedDict, total=False):
     name_overhead: int
     request_overhead: int
     overhead_exact: bool
+    overhead_margin: float
     tool_init: int
     tool_properties: int
     tool_property: int
@@ -181,6 +290,25 @@ class ModelFields(TypedDict, total=False):
     tool_end: int
     tool_preamble: int
     tool_preamble_forced: int
+    tool_style: str
+    call_tokens: int
+    argument_tokens: int
+    call_names: int
+    raw_arguments: bool
+    signature_fixed: int
+    signature_chars: int
+    images: str | Mapping[str, object]
+    audio_second_tokens: int
+    document_tokens: int
+    input_price: float
+    output_price: float
+    long_above: int
+    long_input: float
+    long_output: float
+    cache: str | Mapping[str, object]
+    cache_min_prefix: int
+    cache_read: float
+    prefix_bound: bool
     tag: str
     source: str
     read: str
@@ -396,9 +524,58 @@ def _model(key: str, fields: Fields, *, known: bool) -> Model:
         name_overhead=fields["name_overhead"],
         request_overhead=fields["request_overhead"],
         overhead_exact=fields["overhead_exact"],
+        overhead_margin=float(fields["overhead_margin"]),
         tools=ToolCosts(*(fields[cost] for cost in TOOL_COSTS)),
+        tool_style=fields["tool_style"],
+        calls=CallCosts(
+            fields["call_tokens"],
+            fields["argument_tokens"],
+            fields["call_names"],
+            fields["raw_arguments"],
+        ),
+        signature_fixed=fields["signature_fixed"],
+        signature_chars=fields["signature_chars"],
+        images=_images(fields["images"]),
+        audio_second_tokens=fields["audio_second_tokens"],
+        document_tokens=fields["document_tokens"],
+        prices=_prices(fields),
+        cache=_cache(fields),
+        prefix_bound=fields["prefix_bound"],
         known=known,
         tag=fields["tag"],
         source=fields["source"],
         read=fields["read"],
+    )
+
+
+def _images(rules: str | Fields) -> ImageRules:
+    figures: Fields = dict(shipped().images[rules] if isinstance(rules, str) else rules)
+    original = figures.get("original")
+    if original is not None:
+        figures["original"] = tuple(original)
+    return ImageRules(**figures)
+
+
+def _prices(fields: Fields) -> Prices | None:
+    if "input_price" not in fields or "output_price" not in fields:
+        return None
+    return Prices(
+        input=float(fields["input_price"]),
+        output=float(fields["output_price"]),
+        long_above=fields.get("long_above"),
+        long_input=float(fields.get("long_input", 1)),
+        long_output=float(fields.get("long_output", 1)),
+    )
+
+
+def _cache(fields: Fields) -> CacheRules:
+    named = fields["cache"]
+    rules: Fields = shipped().caches[named] if isinstance(named, str) else dict(named)
+    return CacheRules(
+        min_prefix=fields.get("cache_min_prefix", rules["min_prefix"]),
+        breakpoints=rules["breakpoints"],
+        lookback=rules["lookback"],
+        ttl_s=tuple(rules["ttl_s"]),
+        write=tuple(map(float, rules["write"])),
+        read=float(fields.get("cache_read", rules["read"])),
     )

@@ -278,7 +278,7 @@ def test_open_calls_raise_or_are_filled(packer: satchel.Assembler) -> None:
     assert window.messages[-1]["role"] == "tool"
     assert window.messages[-1]["tool_call_id"] == "same"
     with pytest.raises(satchel.InputError, match="open_calls is 'ignore'"):
-        packer.working_set(messages).window(open_calls="ignore")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        packer.working_set(messages).window(open_calls="ignore")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - refused
 
 
 def test_what_cannot_fit_names_message_size_and_limit(packer: satchel.Assembler) -> None:
@@ -394,6 +394,20 @@ def test_changed_settings_go_on_with_the_log() -> None:
     with pytest.raises(satchel.InputError) as error:
         anthropic.assemble(messages, events=first.events)
     assert error.value.code == "dialect_changed"
+
+
+@pytest.mark.parametrize("wrong", [None, 5])
+def test_what_is_no_list_is_refused(packer: satchel.Assembler, wrong: Any) -> None:
+    working_set = packer.working_set()
+    for call in (
+        lambda: packer.assemble(wrong),
+        lambda: packer.assemble([], events=wrong),
+        lambda: working_set.page_in(wrong),
+        lambda: working_set.page_in("p_000000000000000000", lines=(-1, 3)),
+    ):
+        with pytest.raises(satchel.InputError) as error:
+            call()
+        assert error.value.code == "invalid_value"
 
 
 @pytest.mark.parametrize(
@@ -553,10 +567,10 @@ def test_an_assembler_is_shared_between_threads(packer: satchel.Assembler) -> No
     [
         (lambda: satchel.Assembler("gpt-4o", budget=0), "budget tokens is 0"),
         (lambda: satchel.Assembler("gpt-4o", budget=-5), "budget tokens is -5"),
-        (lambda: satchel.Assembler("gpt-4o", budget=1.5), "must be an int"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        (lambda: satchel.Assembler("gpt-4o", budget=1.5), "must be an int"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - refused
         (lambda: satchel.Assembler("gpt-4o", budget=True), "must be an int"),
         (lambda: satchel.Assembler("gpt-4o", policy="oldest"), "no policy 'oldest'"),
-        (lambda: satchel.Assembler("gpt-4o", policy=3), "policy must be"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        (lambda: satchel.Assembler("gpt-4o", policy=3), "policy must be"),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] - refused
         (lambda: satchel.Assembler("gpt-4o", dialect="cobol"), "no dialect"),
         (lambda: satchel.Assembler("mystery-9000"), "mystery-9000"),
         (lambda: Budget(10, reserve_tokens=5), "give tokens or reserve_tokens"),
@@ -577,7 +591,6 @@ def test_the_default_budget_is_the_window_less_the_reserve() -> None:
 
 def test_reprs_say_what_they_are(packer: satchel.Assembler) -> None:
     assert repr(packer) == (
-        "Assembler('gpt-4o', budget=3000, policy='adaptive', counter='o200k_base', "
-        "dialect='openai')"
+        "Assembler('gpt-4o', budget=3000, policy='adaptive', counter='gpt-4o', dialect='openai')"
     )
     assert repr(packer.working_set(long_run(1))) == "<satchel.WorkingSet of 4 messages, 1 events>"

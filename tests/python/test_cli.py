@@ -399,7 +399,7 @@ BROKEN = {
     "mixed lines": (lines(USER, {"messages": []}).encode(), "line 2: expected a message"),
     "mixed the other way": (lines({"messages": []}, USER).encode(), "line 2: expected a list"),
     "zeros": (bytes(4_000), "line 1: binary data"),
-    "image": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 1: the text is not UTF-8"),
+    "image": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "line 1: binary data"),
     "latin-1": (b'[\n{"role": "user", "content": "\xe9"}]', "line 2: the text is not UTF-8"),
     "utf-16": ('[{"role": "user"}]'.encode("utf-16"), "line 1: the text is UTF-16"),
     "utf-16 unmarked": ('[{"role": "user"}]'.encode("utf-16-le"), "line 1: binary data"),

@@ -10,16 +10,22 @@
 )]
 
 mod budget;
+mod calibration;
 mod chat;
 mod choose;
+mod counter;
 mod dialect;
 mod dialect_bedrock;
 mod dialect_gemini;
 mod dialect_responses;
+mod encoder;
 mod histories;
+mod images;
 mod lint;
 mod page;
 mod prune;
+mod readers;
+mod rules;
 mod score;
 mod window;
 mod working_set;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::Policy;
+use crate::tokens::Scale;
 
 /// Settings of the log from a point on. A later `settings` event names only what changes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -61,6 +62,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         range: Option<(usize, usize)>,
     },
+    /// Counts are scaled by this from the next boundary on; they themselves stay as they are.
+    Calibration(Scale),
 }
 
 /// An event and its place in the log.

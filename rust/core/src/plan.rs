@@ -16,7 +16,7 @@ use crate::page::PageKey;
 use crate::policy::Policy;
 use crate::salience::signals::Signals;
 use crate::shrink::{Lower, PartEdit};
-use crate::tokens::Counter;
+use crate::tokens::{Counter, Scale};
 use crate::transcript::Transcript;
 
 /// The settings of a log at one point, resolved.
@@ -38,23 +38,52 @@ pub struct Settings {
     pub request_tokens: u32,
     /// Tokens of a message around its content, for messages that are put in.
     pub message_tokens: u32,
+    /// How far the provider's counts are from ours, once that was observed.
+    pub calibration: Option<Scale>,
     /// Key of the page pointers.
     pub key: PageKey,
 }
 
 impl Settings {
-    /// The upper estimate of a count: `ceil(tokens × (1 + margin))`.
+    /// The upper estimate of a count: `ceil(tokens * (1 + margin))`, calibrated if that was observed.
     pub fn upper(&self, tokens: u64) -> u64 {
-        (tokens as f64 * (1.0 + self.counter.margin())).ceil() as u64
+        let margin = self.counter.margin();
+        match &self.calibration {
+            None => (tokens as f64 * (1.0 + margin)).ceil() as u64,
+            Some(scale) => scale.upper(tokens, margin),
+        }
     }
 
-    /// The most tokens whose upper estimate is within the budget.
+    /// The most tokens whose upper estimate is within the budget; 0 if there are none.
     pub fn room(&self) -> u64 {
-        let mut room = (self.budget as f64 / (1.0 + self.counter.margin())).floor() as u64;
-        while room > 0 && self.upper(room) > self.budget {
-            room -= 1;
+        if self.calibration.is_none() {
+            let mut room = (self.budget as f64 / (1.0 + self.counter.margin())).floor() as u64;
+            while room > 0 && self.upper(room) > self.budget {
+                room -= 1;
+            }
+            return room;
         }
-        room
+        // The upper estimate grows with the tokens, but not by the same slope everywhere.
+        let (mut fits, mut too_many) = (0, self.budget.saturating_mul(16).saturating_add(16));
+        while too_many - fits > 1 {
+            let middle = fits + (too_many - fits) / 2;
+            if self.upper(middle) <= self.budget {
+                fits = middle;
+            } else {
+                too_many = middle;
+            }
+        }
+        fits
+    }
+
+    /// The upper estimate of one message or several: without what is in every request alike.
+    pub fn upper_part(&self, tokens: u64) -> u64 {
+        let margin = self.counter.margin();
+        let (factor, margin) = match &self.calibration {
+            None => (1.0, margin),
+            Some(scale) => (scale.factor, scale.margin.unwrap_or(margin)),
+        };
+        (tokens as f64 * factor * (1.0 + margin)).ceil() as u64
     }
 
     /// Tokens of everything that is not history.
@@ -126,6 +155,8 @@ pub struct Plan {
     pub(crate) gone_steps: u32,
     pub(crate) gone_tokens: u64,
     pub(crate) history_tokens: u64,
+    /// Tokens of the message in front of an assistant message that would open the window.
+    pub(crate) opener_tokens: u32,
     pub(crate) compactions: u32,
     /// Changes whenever the window is no longer the old one plus appended messages.
     pub(crate) revision: u64,
@@ -154,7 +185,12 @@ impl Plan {
         self.root.as_ref()
     }
 
-    /// Tokens of the history as the window shows it.
+    /// Whether a note of satchel's opens the window, because a user must.
+    pub fn has_opener(&self) -> bool {
+        self.opener_tokens > 0
+    }
+
+    /// Tokens of the history as the window shows it, before neighbours are joined.
     pub fn history_tokens(&self) -> u64 {
         self.history_tokens
     }
@@ -270,7 +306,8 @@ impl Plan {
                 .iter()
                 .map(|recall| u64::from(recall.tokens))
                 .sum::<u64>()
-            + self.root.as_ref().map_or(0, |root| u64::from(root.tokens));
+            + self.root.as_ref().map_or(0, |root| u64::from(root.tokens))
+            + u64::from(self.opener_tokens);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::policy::Policy;
 use crate::prune::text::head_and_tail;
 use crate::step::Step;
 use crate::tokens::Counter;
+use crate::tokens::chat::{argument_tokens, replaced_arguments};
 use crate::transcript::Transcript;
 
 /// The new content of one part.
@@ -59,8 +60,8 @@ struct Draft {
     part: u32,
     text: String,
     pointer: Pointer,
-    /// Tokens of the part that stay whatever the text (the name of a call).
-    kept_tokens: u32,
+    /// Tokens of the part with this text, if they are not just the text's (a call has a name too).
+    tokens: Option<u32>,
 }
 
 /// Builds the lower levels of several steps, with one batched count for all of them.
@@ -91,11 +92,18 @@ pub fn lower_levels<T: Text>(
             }
         }
     }
-    let texts: Vec<&str> = drafts.iter().map(|draft| draft.text.as_str()).collect();
-    let counts = counter.count_many(&texts)?;
+    let texts: Vec<&str> = drafts
+        .iter()
+        .filter(|draft| draft.tokens.is_none())
+        .map(|draft| draft.text.as_str())
+        .collect();
+    let mut counts = counter.count_many(&texts)?.into_iter();
     let mut levels = vec![(Vec::new(), Vec::new()); steps.len()];
-    for (draft, count) in drafts.into_iter().zip(counts) {
-        let tokens = draft.kept_tokens + count;
+    for draft in drafts {
+        let tokens = match draft.tokens {
+            Some(tokens) => tokens,
+            None => counts.next().unwrap_or(u32::MAX),
+        };
         if tokens >= transcript.all_parts()[draft.part as usize].tokens {
             continue;
         }
@@ -163,7 +171,7 @@ fn draft<T: Text>(
                             stub: false,
                             part: index,
                             text,
-                            kept_tokens: 0,
+                            tokens: None,
                             pointer,
                         });
                     }
@@ -174,7 +182,7 @@ fn draft<T: Text>(
                     stub: true,
                     part: index,
                     text,
-                    kept_tokens: 0,
+                    tokens: None,
                     pointer,
                 });
             });
@@ -187,15 +195,16 @@ fn draft<T: Text>(
                 stub: true,
                 part: index,
                 text,
-                kept_tokens: 0,
+                tokens: None,
                 pointer,
             });
         }
         PartKind::Call if replaceable => {
-            let tokens = with_text_or_json(&part.body, |text| counter.count(text))?;
+            let tokens = argument_tokens(part, counter)?;
             let pointer = pointer();
             let text = format!("{{\"paged_out\":\"{pointer}\",\"tokens\":{tokens}}}");
-            let kept_tokens = part.tokens.saturating_sub(tokens);
+            let all_tokens =
+                part.tokens.saturating_sub(tokens) + replaced_arguments(&text, counter)?;
             if long {
                 let text = text.clone();
                 drafts.push(Draft {
@@ -203,7 +212,7 @@ fn draft<T: Text>(
                     stub: false,
                     part: index,
                     text,
-                    kept_tokens,
+                    tokens: Some(all_tokens),
                     pointer,
                 });
             }
@@ -212,7 +221,7 @@ fn draft<T: Text>(
                 stub: true,
                 part: index,
                 text,
-                kept_tokens,
+                tokens: Some(all_tokens),
                 pointer,
             });
         }
@@ -221,7 +230,8 @@ fn draft<T: Text>(
     Ok(())
 }
 
-/// The text of a result or text part as it is read: list content is its text blocks in order.
+/// The text of a result or text part as it is read: list content is its text blocks in order, an
+/// object its only string or else its JSON.
 pub fn with_text<T: Text, R>(body: &Body<T>, read: impl FnOnce(&str) -> R) -> R {
     match body {
         Body::Text(text) => text.with(read),
@@ -230,38 +240,44 @@ pub fn with_text<T: Text, R>(body: &Body<T>, read: impl FnOnce(&str) -> R) -> R 
     }
 }
 
-fn with_text_or_json<T: Text, R>(body: &Body<T>, read: impl FnOnce(&str) -> R) -> R {
-    match body {
-        Body::Value(value) => read(&value.to_json()),
-        _ => with_text(body, read),
-    }
-}
-
 /// Tokens of a part once `text` stands in its place.
 ///
 /// # Errors
 /// `counter_failed`, only from a foreign counter.
 pub fn edited_tokens<T: Text>(part: &Part<T>, text: &str, counter: &Counter) -> Result<u32> {
-    let tokens = counter.count(text)?;
     if part.kind == PartKind::Call {
-        let arguments = with_text_or_json(&part.body, |text| counter.count(text))?;
-        return Ok(part.tokens.saturating_sub(arguments) + tokens);
+        let kept = part.tokens.saturating_sub(argument_tokens(part, counter)?);
+        return Ok(kept + replaced_arguments(text, counter)?);
     }
-    Ok(tokens)
+    counter.count(text)
 }
 
 fn block_texts<T: Text>(value: &Value<T>) -> String {
+    if !matches!(value, Value::List(_)) {
+        return match value.only_text() {
+            Some(text) => text.with(str::to_owned),
+            None => value.to_json(),
+        };
+    }
     let mut out = String::new();
+    let mut add = |text: &str| {
+        if !out.is_empty() && !text.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(text);
+    };
     for item in value.items() {
-        let text = item
-            .get("text")
-            .and_then(Value::as_text)
-            .or_else(|| item.as_text());
-        if let Some(text) = text {
-            if !out.is_empty() {
-                out.push('\n');
-            }
-            text.with(|text| out.push_str(text));
+        if let Some(text) = item.as_text() {
+            text.with(&mut add);
+        }
+        for text in ["text", "stdout", "stderr"]
+            .into_iter()
+            .filter_map(|key| item.get(key).and_then(Value::as_text))
+        {
+            text.with(&mut add);
+        }
+        if let Some(json) = item.get("json") {
+            add(&json.to_json());
         }
     }
     out

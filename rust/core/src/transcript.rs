@@ -4,6 +4,7 @@
 //! that a window needs sums, not texts. Memory beside the caller's own texts: about 40 bytes a
 //! message and 80 a part.
 
+use crate::dialect::form::Glue;
 use crate::error::Result;
 use crate::message::{Message, Part, PartKind, Role};
 use crate::node::Text;
@@ -44,13 +45,13 @@ pub struct Transcript<T> {
 }
 
 impl<T: Text> Transcript<T> {
-    /// An empty transcript; `merges_roles` as in [`Pairing::new`].
-    pub fn new(merges_roles: bool) -> Self {
+    /// An empty transcript; `glue` as in [`Pairing::new`].
+    pub fn new(glue: Glue) -> Self {
         Self {
             rows: Vec::new(),
             parts: Vec::new(),
             steps: Vec::new(),
-            pairing: Pairing::new(merges_roles),
+            pairing: Pairing::new(glue),
             goal: None,
             newest_user: None,
             instructions_end: 0,
@@ -193,17 +194,20 @@ impl<T: Text> Transcript<T> {
         Ok(attachment)
     }
 
-    /// Counts a message again by another counter.
+    /// Counts a message again by another counter, whose framing of a message takes `change` tokens
+    /// more. A `name` keeps its count.
     ///
     /// # Errors
     /// `counter_failed`, only from a foreign counter.
-    pub fn recount(&mut self, message: usize, counter: &Counter) -> Result<()> {
+    pub fn recount(&mut self, message: usize, counter: &Counter, change: i64) -> Result<()> {
         let range = self.part_range(message);
         let parts = &mut self.parts[range];
         count_parts(parts, counter)?;
         let Some(row) = self.rows.get_mut(message) else {
             return Ok(());
         };
+        let overhead = (i64::from(row.overhead) + change).max(0);
+        row.overhead = u32::try_from(overhead).unwrap_or(u32::MAX);
         let tokens = parts.iter().map(|part| part.tokens).sum::<u32>() + row.overhead;
         let step = &mut self.steps[row.step as usize];
         step.tokens = step.tokens - row.tokens + tokens;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::compaction::{Shortfall, check_boundary, needs_compaction, placeholder_tokens};
+use crate::compaction::{Shortfall, check_boundary, needs_compaction, settle_opener};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventKind, SettingsChange};
 use crate::level::{Fidelity, Level, Reason};
@@ -15,6 +15,7 @@ use crate::node::Text;
 use crate::page::{
     PageDirectory, PageKey, Pointer, index_page, not_a_pointer, not_found, select_lines,
 };
+use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Recall, Settings, fidelity, hard_reason, salience};
 use crate::render::{Entry, RecallPlace, entries, recall_place};
 use crate::shrink::with_text;
@@ -37,7 +38,8 @@ pub enum Page {
 pub struct WorkingSet<T> {
     transcript: Transcript<T>,
     settings: Settings,
-    own_counter: Counter,
+    /// Counters that a settings event may name; the first is the log's own.
+    counters: Vec<Counter>,
     rules: ChatRules,
     plan: Plan,
     pending: Option<Pending>,
@@ -46,6 +48,16 @@ pub struct WorkingSet<T> {
     boundary: u32,
     /// How many pending plans were made.
     pending_plans: u64,
+    joins: Joins,
+}
+
+/// How many messages of the newest window are further pieces of the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Joins {
+    revision: u64,
+    /// Raw messages that were looked at.
+    messages: usize,
+    count: u64,
 }
 
 /// The outcome of the check at the pending boundary, kept until something is appended.
@@ -108,18 +120,23 @@ impl<T: Text> WorkingSet<T> {
     pub fn new(settings: Settings) -> Result<Self> {
         settings.policy.validate()?;
         check_budget(settings.budget)?;
-        let merges_roles = settings.dialect.merges_roles();
         Ok(Self {
-            transcript: Transcript::new(merges_roles),
-            own_counter: settings.counter.clone(),
-            rules: ChatRules::of(settings.dialect),
+            transcript: Transcript::new(settings.dialect.glue()),
+            counters: vec![settings.counter.clone()],
+            rules: ChatRules::for_counter(settings.dialect, &settings.counter),
             settings,
             plan: Plan::default(),
             pending: None,
             directory: PageDirectory::default(),
             boundary: 0,
             pending_plans: 0,
+            joins: Joins::default(),
         })
+    }
+
+    /// Lets settings events name a counter that is not that of an encoding, such as a model's.
+    pub fn offer_counter(&mut self, counter: Counter) {
+        self.counters.push(counter);
     }
 
     /// The transcript.
@@ -227,10 +244,29 @@ impl<T: Text> WorkingSet<T> {
             self.boundary = at as u32;
             self.plan.changed_from = u32::MAX;
         }
+        let had_goal = self.transcript.goal().is_some();
         self.transcript.push(message, overhead)?;
         let row = self.transcript.rows()[at];
         self.plan.grow(row.step, row.tokens);
+        if at == 0 {
+            settle_opener(&mut self.plan, &self.transcript, &self.settings)?;
+            self.plan.sum();
+        } else if !had_goal && self.transcript.goal().is_some() && self.plan.root.is_some() {
+            // The note moves from the front to the goal.
+            self.recount_notes()?;
+            self.plan.sum();
+            self.plan.touch(0);
+        }
         Ok(())
+    }
+
+    /// Counts the notes again, whose text or place changed.
+    fn recount_notes(&mut self) -> Result<()> {
+        if let Some(root) = &mut self.plan.root {
+            let text = self.settings.counter.count(&root.text)?;
+            root.tokens = text + crate::compaction::root_overhead(&self.settings, &self.transcript);
+        }
+        settle_opener(&mut self.plan, &self.transcript, &self.settings)
     }
 
     /// Adds placeholders for the newest step's open calls to `plan`, or to the folded plan.
@@ -264,6 +300,10 @@ impl<T: Text> WorkingSet<T> {
                 self.plan.pins.remove(&step);
             }
             EventKind::PageIn { pointer, range } => self.place_page(pointer, *range)?,
+            EventKind::Calibration(scale) => {
+                scale.check()?;
+                self.settings.calibration = Some(*scale);
+            }
         }
         self.pending = None;
         Ok(())
@@ -330,18 +370,25 @@ impl<T: Text> WorkingSet<T> {
         }
     }
 
-    /// Counts what is not gone again by another counter; what is gone keeps its counts.
+    /// Counts what is not gone again by another counter; what is gone keeps its counts. What was
+    /// learnt about the old one's counts is forgotten.
     fn change_counter(&mut self, name: &str) -> Result<()> {
-        self.settings.counter = if name == self.own_counter.name() {
-            self.own_counter.clone()
-        } else {
-            Counter::named(name)?
+        let offered = self.counters.iter().find(|known| known.name() == name);
+        let counter = match offered {
+            Some(counter) => counter.clone(),
+            None => Counter::named(name)?,
         };
-        let counter = self.settings.counter.clone();
+        self.settings.counter = counter.clone();
+        self.settings.calibration = None;
+        let framing = self.rules.inserted_message_tokens();
+        self.rules = ChatRules::for_counter(self.settings.dialect, &counter);
+        self.settings.request_tokens = self.rules.request_tokens();
+        self.settings.message_tokens = self.rules.inserted_message_tokens();
+        let change = i64::from(self.settings.message_tokens) - i64::from(framing);
         for shown in &mut self.plan.shown {
             let bounds = self.transcript.steps()[shown.step as usize];
             for message in bounds.first as usize..bounds.end as usize {
-                self.transcript.recount(message, &counter)?;
+                self.transcript.recount(message, &counter, change)?;
             }
             shown.lower = None;
             shown.tokens = self.transcript.steps()[shown.step as usize].tokens;
@@ -362,10 +409,7 @@ impl<T: Text> WorkingSet<T> {
             let place = recall_place(&self.transcript, self.settings.dialect, recall.at as usize);
             recall.tokens = counter.count(&recall.text)? + around(place, &self.settings);
         }
-        if let Some(root) = &mut self.plan.root {
-            let text = counter.count(&root.text)?;
-            root.tokens = text + crate::compaction::root_overhead(&self.settings, &self.transcript);
-        }
+        self.recount_notes()?;
         self.plan.sum();
         Ok(())
     }
@@ -490,8 +534,10 @@ impl<T: Text> WorkingSet<T> {
         if let Some(shortfall) = shortfall {
             return Err(shortfall.error(&self.settings));
         }
+        let joins = self.count_joins();
         let plan = self.window_plan();
-        let tokens = self.settings.base_tokens() + plan.history_tokens();
+        let joined = joins * u64::from(self.settings.message_tokens);
+        let tokens = self.settings.base_tokens() + plan.history_tokens() - joined;
         if tokens > self.settings.room() {
             // Only possible without a compaction: trigger 1.0 and a plan that fits exactly.
             return Err(Error::over_budget(
@@ -504,7 +550,7 @@ impl<T: Text> WorkingSet<T> {
         Ok(WindowFigures {
             tokens,
             tokens_upper: self.settings.upper(tokens),
-            stable_prefix_tokens: self.stable_prefix_tokens(plan),
+            stable_prefix_tokens: self.stable_prefix_tokens(plan).saturating_sub(joined),
             compactions: plan.compactions(),
             revision: plan.revision(),
             messages: self.transcript.len(),
@@ -527,6 +573,29 @@ impl<T: Text> WorkingSet<T> {
             self.settings.dialect,
             from,
         )
+    }
+
+    /// Messages of the window that are further pieces of the one before, which saves their framing.
+    fn count_joins(&mut self) -> u64 {
+        if !self.settings.dialect.may_join() {
+            return 0;
+        }
+        let revision = self.window_plan().revision();
+        if self.joins.revision != revision {
+            self.joins = Joins {
+                revision,
+                ..Joins::default()
+            };
+        }
+        let joined = |entry: &&Entry| entry.is_joined();
+        let new = self
+            .entries(self.joins.messages)
+            .iter()
+            .filter(joined)
+            .count();
+        self.joins.count += new as u64;
+        self.joins.messages = self.transcript.len();
+        self.joins.count
     }
 
     fn stable_prefix_tokens(&self, plan: &Plan) -> u64 {

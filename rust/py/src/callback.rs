@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString, PyType};
 use satchel_core::error::{Error, ErrorKind};
 use satchel_core::tokens::{CountTexts, Counter};
 
@@ -37,11 +38,16 @@ enum Call {
     Count(Py<PyAny>),
     /// Returns the tokens.
     Encode(Py<PyAny>),
+    /// Takes a list of texts and returns the tokens of each.
+    EncodeBatch(Py<PyAny>),
 }
 
 impl CountTexts for Callback {
     fn count_texts(&self, texts: &[&str]) -> Result<Vec<u32>, Error> {
-        Python::attach(|py| texts.iter().map(|text| self.count(py, text)).collect())
+        Python::attach(|py| match &self.call {
+            Call::EncodeBatch(encode) => count_batch(encode.bind(py), texts),
+            _ => texts.iter().map(|text| self.count(py, text)).collect(),
+        })
     }
 }
 
@@ -53,12 +59,12 @@ impl Callback {
                 .bind(py)
                 .call1((text,))
                 .and_then(|ids| Ok(ids.len()?.into_pyobject(py)?.into_any())),
+            Call::EncodeBatch(encode) => {
+                let counts = count_batch(encode.bind(py), &[text])?;
+                return Ok(counts.first().copied().unwrap_or(0));
+            }
         };
-        let value = returned.map_err(|raised| {
-            let message = format!("the counter raised {}", type_name(&raised.get_type(py)));
-            RAISED.set(Some(raised));
-            Error::new(ErrorKind::CounterFailed, message)
-        })?;
+        let value = returned.map_err(|raised| failed(py, raised))?;
         if !value.is_instance_of::<PyBool>()
             && let Ok(tokens) = value.extract::<u32>()
         {
@@ -73,6 +79,58 @@ impl Callback {
             ),
         ))
     }
+}
+
+/// The core's error for what a callback raised, which is kept for [`with_cause`].
+fn failed(py: Python<'_>, raised: PyErr) -> Error {
+    let message = format!("the counter raised {}", type_name(&raised.get_type(py)));
+    RAISED.set(Some(raised));
+    Error::new(ErrorKind::CounterFailed, message)
+}
+
+fn count_batch(encode: &Bound<'_, PyAny>, texts: &[&str]) -> Result<Vec<u32>, Error> {
+    let py = encode.py();
+    let count = || -> PyResult<Vec<u32>> {
+        let options = PyDict::new(py);
+        options.set_item("add_special_tokens", false)?;
+        let list = PyList::new(py, texts)?;
+        let encodings = encode.call((list,), Some(&options))?;
+        encodings
+            .try_iter()?
+            .map(|encoding| Ok(u32::try_from(encoding?.len()?).unwrap_or(u32::MAX)))
+            .collect()
+    };
+    count().map_err(|raised| failed(py, raised))
+}
+
+/// A native counter from the ranks of a `tiktoken.Encoding` with a pattern that is built in; `None`
+/// for anything else, whose own method is called then.
+///
+/// # Errors
+/// `InputError` with code `invalid_value` for ranks that cannot encode every text.
+pub(crate) fn counter_of_ranks(object: &Bound<'_, PyAny>) -> PyResult<Option<Counter>> {
+    let (Ok(ranks), Ok(pattern)) = (
+        object.getattr("_mergeable_ranks"),
+        object.getattr("_pat_str"),
+    ) else {
+        return Ok(None);
+    };
+    let (Ok(ranks), Ok(pattern)) = (ranks.cast_into::<PyDict>(), pattern.extract::<String>())
+    else {
+        return Ok(None);
+    };
+    if !Counter::knows_pattern(&pattern) {
+        return Ok(None);
+    }
+    let mut table = IndexMap::with_capacity(ranks.len());
+    for (token, rank) in ranks {
+        let (Ok(token), Ok(rank)) = (token.cast::<PyBytes>(), rank.extract::<u32>()) else {
+            return Ok(None);
+        };
+        table.insert(Box::from(token.as_bytes()), rank);
+    }
+    let name = named(object, "name").unwrap_or_else(|| "tiktoken".to_owned());
+    Ok(Counter::of_ranks(&name, &pattern, table).map_err(crate::error::PyError)?)
 }
 
 fn type_name(class: &Bound<'_, PyType>) -> String {
@@ -94,6 +152,12 @@ pub(crate) fn counter_from_python(object: &Bound<'_, PyAny>) -> PyResult<Counter
     if let Ok(encode) = object.getattr("encode_ordinary") {
         let name = named(object, "name").unwrap_or_else(|| "tiktoken".to_owned());
         return Ok(foreign(object, Call::Encode(encode.unbind()), &name, true));
+    }
+    // A `tokenizers.Tokenizer`.
+    if let Ok(encode) = object.getattr("encode_batch_fast") {
+        let name = named(object, "name").unwrap_or_else(|| "tokenizer".to_owned());
+        let call = Call::EncodeBatch(encode.unbind());
+        return Ok(foreign(object, call, &name, true));
     }
     // A str or list has a `count` that counts something else.
     let sequence = object.hasattr("__getitem__")?;

@@ -3,9 +3,9 @@
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use satchel_core::tokens::{Counter, Keep};
+use satchel_core::tokens::{Counter, Keep, ModelRules};
 
-use crate::callback::{Callback, counter_from_python};
+use crate::callback::{Callback, counter_from_python, counter_of_ranks};
 use crate::error::{PyError, invalid_value};
 use crate::gil::run;
 use crate::message_tokens::{PyMessageTokens, count_messages};
@@ -14,30 +14,47 @@ use crate::utf8::{Text, text_of, with_text, wrong_type};
 /// Bytes below which releasing the interpreter costs more than it gives.
 const DETACH_BYTES: usize = 8 * 1024;
 
-/// Counts texts in tokens. Immutable, shared between threads, pickles; compares and hashes by name.
+/// Counts texts in tokens. Immutable, shared between threads, pickles; compares by value, hashes by name.
 #[pyclass(name = "Counter", module = "satchel", frozen)]
 #[derive(Debug)]
-pub(crate) struct PyCounter(pub(crate) Counter);
+pub(crate) struct PyCounter(
+    pub(crate) Counter,
+    /// The encoding whose ranks are inside, for pickling and comparing.
+    pub(crate) Option<Py<PyAny>>,
+);
 
 #[pymethods]
 impl PyCounter {
     #[new]
-    #[pyo3(signature = (encoding, /, *, exact=None, margin=None))]
+    #[pyo3(signature = (encoding, /, *, exact=None, margin=None, rules=None))]
     fn new(
         encoding: &Bound<'_, PyAny>,
         exact: Option<bool>,
         margin: Option<f64>,
+        rules: Option<&str>,
     ) -> PyResult<Self> {
-        let counter = if encoding.is_instance_of::<PyString>() {
-            with_text(encoding, "encoding", |name| {
+        let (counter, source) = if encoding.is_instance_of::<PyString>() {
+            let counter = with_text(encoding, "encoding", |name| {
                 Ok(Counter::named(name).map_err(PyError)?)
-            })?
+            })?;
+            (counter, None)
+        } else if let Some(counter) = counter_of_ranks(encoding)? {
+            (counter, Some(encoding.clone().unbind()))
         } else {
-            counter_from_python(encoding)?
+            let source = encoding
+                .cast::<Self>()
+                .ok()
+                .and_then(|counter| Some(counter.get().1.as_ref()?.clone_ref(encoding.py())));
+            (counter_from_python(encoding)?, source)
+        };
+        let counter = match rules {
+            Some(rules) => counter.with_rules(ModelRules::from_json(rules).map_err(PyError)?),
+            None => counter,
         };
         let exact = exact.unwrap_or(counter.exact());
         let margin = margin.unwrap_or(counter.margin());
-        Ok(Self(counter.with_margin(exact, margin).map_err(PyError)?))
+        let counter = counter.with_margin(exact, margin).map_err(PyError)?;
+        Ok(Self(counter, source))
     }
 
     #[getter]
@@ -46,8 +63,18 @@ impl PyCounter {
     }
 
     #[getter]
-    fn encoding(&self) -> &str {
+    fn name(&self) -> &str {
         self.0.name()
+    }
+
+    #[getter]
+    fn encoding(&self) -> &str {
+        self.0.encoding()
+    }
+
+    #[getter]
+    fn rules(&self) -> Option<String> {
+        self.0.rules().map(ModelRules::to_json)
     }
 
     #[getter]
@@ -89,7 +116,10 @@ impl PyCounter {
         self.work(text, |counter, text| counter.fits(text, max))
     }
 
-    #[pyo3(signature = (text, max_tokens, *, keep=None))]
+    #[pyo3(
+        signature = (text, max_tokens, *, keep=None),
+        text_signature = "($self, text, max_tokens, *, keep='head')"
+    )]
     fn truncate(
         &self,
         text: &Bound<'_, PyAny>,
@@ -115,9 +145,13 @@ impl PyCounter {
     }
 
     fn __repr__(&self) -> String {
-        let (name, margin) = (self.0.name(), self.0.margin());
+        let (name, margin) = (self.0.encoding(), self.0.margin());
         let exact = if self.0.exact() { "True" } else { "False" };
-        format!("Counter('{name}', exact={exact}, margin={margin})")
+        let model = match self.0.rules() {
+            Some(rules) => format!(" of '{}'", rules.name),
+            None => String::new(),
+        };
+        format!("Counter('{name}', exact={exact}, margin={margin}){model}")
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -125,12 +159,13 @@ impl PyCounter {
             return Ok(py.NotImplemented());
         };
         let other = other.get();
-        let same = self.0.name() == other.0.name()
+        let same = self.0.encoding() == other.0.encoding()
+            && self.0.rules() == other.0.rules()
             && self.0.exact() == other.0.exact()
             && self.0.margin().to_bits() == other.0.margin().to_bits()
-            && match (self.callback(), other.callback()) {
+            && match (self.source(py), other.source(py)) {
                 (None, None) => true,
-                (Some(left), Some(right)) => left.source.bind(py).eq(&right.source)?,
+                (Some(left), Some(right)) => left.eq(right)?,
                 _ => false,
             };
         Ok(same.into_pyobject(py)?.to_owned().into_any().unbind())
@@ -144,21 +179,27 @@ impl PyCounter {
         &self,
         py: Python<'py>,
     ) -> PyResult<((Bound<'py, PyAny>,), Bound<'py, PyDict>)> {
-        let made_of = match self.callback() {
-            Some(callback) => callback.source.bind(py).clone(),
-            None => PyString::new(py, self.0.name()).into_any(),
+        let made_of = match self.source(py) {
+            Some(source) => source,
+            None => PyString::new(py, self.0.encoding()).into_any(),
         };
         let options = PyDict::new(py);
         options.set_item("exact", self.0.exact())?;
         options.set_item("margin", self.0.margin())?;
+        options.set_item("rules", self.rules())?;
         Ok(((made_of,), options))
     }
 }
 
 impl PyCounter {
-    fn callback(&self) -> Option<&Callback> {
+    /// The caller's object behind the counts.
+    fn source<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        if let Some(source) = &self.1 {
+            return Some(source.bind(py).clone());
+        }
         let source: &dyn std::any::Any = self.0.foreign_source()?;
-        source.downcast_ref()
+        let callback: &Callback = source.downcast_ref()?;
+        Some(callback.source.bind(py).clone())
     }
 
     /// Works on one text, with the interpreter released if it is long.

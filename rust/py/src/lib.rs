@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod budget;
+mod calibration;
 mod callback;
 mod content;
 mod counter;
@@ -13,6 +14,7 @@ mod message_tokens;
 mod node;
 mod prune;
 mod pytext;
+mod readers;
 mod render;
 mod repair;
 mod score;
@@ -28,6 +30,8 @@ mod _core {
     #[pymodule_export]
     use crate::budget::allocate_budget;
     #[pymodule_export]
+    use crate::calibration::PyCalibration;
+    #[pymodule_export]
     use crate::counter::PyCounter;
     #[pymodule_export]
     use crate::describe::{describe_json, describe_message, describe_text, detect_dialect};
@@ -41,6 +45,7 @@ mod _core {
     use crate::prune::prune_tool_outputs;
     #[pymodule_export]
     use crate::repair::{repair_messages, repair_placeholders};
+    use crate::readers::{PyTranscriptReader, transcript_formats};
     #[pymodule_export]
     use crate::score::score_messages;
     #[pymodule_export]

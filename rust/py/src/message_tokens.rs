@@ -8,10 +8,11 @@ use satchel_core::dialect::{self, Dialect};
 use satchel_core::error::Error;
 use satchel_core::message::Message;
 use satchel_core::node::{Node, Value};
-use satchel_core::tokens::Counter;
 use satchel_core::tokens::chat::{ChatRules, count_message_parts, is_exact, message_overhead};
 use satchel_core::tokens::tools::{ToolRules, ToolTokens, tool_tokens};
+use satchel_core::tokens::{Counter, Scale};
 
+use crate::calibration::PyCalibration;
 use crate::counter::PyCounter;
 use crate::error::{PyError, invalid_value};
 use crate::gil::run;
@@ -158,9 +159,8 @@ pub(crate) fn count_messages(
         Some(name) => Dialect::from_name(name).map_err(PyError)?,
         None => dialect::detect(messages.iter().map(PyNode::new)).unwrap_or(Dialect::OpenAi),
     };
-    let calibration = calibration.map(Calibration::of).transpose()?;
+    let calibration = calibration.map(scale_of).transpose()?;
     let request = Request {
-        dialect,
         messages: messages
             .iter()
             .enumerate()
@@ -177,8 +177,8 @@ pub(crate) fn count_messages(
             .map(|tools| PyNode::new(tools).capture())
             .transpose()
             .map_err(PyError)?,
-        chat_rules: ChatRules::of(dialect),
-        tool_rules: tool_rules(dialect, &counter.0),
+        chat_rules: ChatRules::for_counter(dialect, &counter.0),
+        tool_rules: ToolRules::for_counter(dialect, &counter.0),
     };
     let counter = &counter.0;
     // A counter of the caller's own needs the interpreter, and this thread.
@@ -191,17 +191,8 @@ pub(crate) fn count_messages(
     PyMessageTokens::of(PyArray1::from_vec(py, bill.per_message), counts)
 }
 
-fn tool_rules(dialect: Dialect, counter: &Counter) -> ToolRules {
-    let rules = ToolRules::of(dialect);
-    if dialect == Dialect::OpenAi && counter.name() == "cl100k_base" {
-        return rules.of_gpt4();
-    }
-    rules
-}
-
 /// A request as it was read, ready to be counted without the interpreter.
 struct Request {
-    dialect: Dialect,
     messages: Vec<Message<PyText>>,
     system: Option<Message<PyText>>,
     tools: Option<Value<PyText>>,
@@ -239,7 +230,7 @@ impl Request {
             0
         };
         let tools = match &self.tools {
-            Some(tools) => tool_tokens(self.dialect, tools, &self.tool_rules, counter)?,
+            Some(tools) => tool_tokens(tools, &self.tool_rules, counter)?,
             None => ToolTokens {
                 tokens: 0,
                 exact: true,
@@ -257,16 +248,18 @@ impl Request {
 }
 
 impl Counted {
-    fn sums(&self, counter: &Counter, calibration: Option<Calibration>) -> Counts {
+    fn sums(&self, counter: &Counter, calibration: Option<Scale>) -> Counts {
         let messages: u64 = self.per_message.iter().copied().map(u64::from).sum();
         let fixed = u64::from(self.system) + u64::from(self.tools.tokens);
-        let mut total = messages + fixed + u64::from(self.overhead);
-        if let Some(Calibration { factor, offset }) = calibration {
-            total = (total as f64).mul_add(factor, offset).max(0.0).ceil() as u64;
-        }
+        let counted = messages + fixed + u64::from(self.overhead);
+        let margin = counter.margin();
+        let (total, upper) = match calibration {
+            None => (counted, (counted as f64 * (1.0 + margin)).ceil() as u64),
+            Some(scale) => (scale.estimate(counted), scale.upper(counted, margin)),
+        };
         Counts {
             total,
-            upper: (total as f64 * (1.0 + counter.margin())).ceil() as u64,
+            upper: upper.max(total),
             system: self.system,
             tools: self.tools.tokens,
             overhead: self.overhead,
@@ -275,25 +268,25 @@ impl Counted {
     }
 }
 
-/// `total = factor * counted + offset`, learnt from reported usage.
-#[derive(Clone, Copy)]
-struct Calibration {
-    factor: f64,
-    offset: f64,
-}
-
-impl Calibration {
-    fn of(calibration: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let py = calibration.py();
-        let field = |name| -> Option<f64> {
-            let value: f64 = calibration.getattr(name).ok()?.extract().ok()?;
-            value.is_finite().then_some(value)
-        };
-        match (field(intern!(py, "factor")), field(intern!(py, "offset"))) {
-            (Some(factor), Some(offset)) if factor >= 0.0 => Ok(Self { factor, offset }),
-            _ => Err(invalid_value(
-                "calibration must have a finite factor of at least 0 and a finite offset",
-            )),
-        }
+/// The line of a calibration: ours, or any object with a `factor` and an `offset`.
+fn scale_of(calibration: &Bound<'_, PyAny>) -> PyResult<Scale> {
+    if let Ok(calibration) = calibration.cast::<PyCalibration>() {
+        return Ok(calibration.get().0.scale());
     }
+    let py = calibration.py();
+    let field = |name| -> Option<f64> { calibration.getattr(name).ok()?.extract().ok() };
+    let scale = match (field(intern!(py, "factor")), field(intern!(py, "offset"))) {
+        (Some(factor), Some(offset)) => Scale {
+            factor,
+            offset,
+            margin: field(intern!(py, "margin")),
+        },
+        _ => {
+            return Err(invalid_value(
+                "calibration must be a satchel.Calibration or have a factor and an offset",
+            ));
+        }
+    };
+    scale.check().map_err(PyError)?;
+    Ok(scale)
 }

@@ -7,7 +7,7 @@
 use pyo3::PyTypeInfo;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use satchel_core::error::{Error, ErrorKind, Result};
 use satchel_core::node::{MAX_DEPTH, Node, Shape, Value, too_deep};
 
@@ -216,7 +216,11 @@ impl Node for PyNode<'_> {
                 let entries = fields(&self.object).map_err(|_| no_json("an object"))?;
                 Self::capture_entries(&entries, depth)?
             }
-            Form::Other => return Err(no_json("an unsupported type")),
+            // Some clients keep payloads as bytes, which are sent as base64.
+            Form::Other => match self.object.cast::<PyBytes>() {
+                Ok(bytes) => Value::Text(PyText::of_bytes(bytes.clone())),
+                Err(_) => return Err(no_json("an unsupported type")),
+            },
         })
     }
 }

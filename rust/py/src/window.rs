@@ -100,7 +100,7 @@ enum Batch {
     /// By their content text.
     Contents(Vec<Content<PyText>>),
     /// By the chat formula.
-    Messages(Vec<(Link, Message<PyText>)>, ChatRules),
+    Messages(Vec<(Link, Message<PyText>)>, Dialect),
 }
 
 impl Batch {
@@ -113,7 +113,7 @@ impl Batch {
             }
             Some(dialect) => {
                 let rows = indices.map(|index| messages.message(*index, dialect));
-                Self::Messages(rows.collect(), ChatRules::of(dialect))
+                Self::Messages(rows.collect(), dialect)
             }
         }
     }
@@ -122,7 +122,7 @@ impl Batch {
     fn leave(self, limit: u64, counter: &Counter) -> Result<Option<u64>> {
         let costs = match self {
             Self::Contents(contents) => content::count_each(&contents, counter, limit)?,
-            Self::Messages(rows, rules) => chat_tokens(rows, &rules, counter)?
+            Self::Messages(rows, dialect) => chat_tokens(rows, dialect, counter)?
                 .into_iter()
                 .map(|(_, tokens)| Some(tokens))
                 .collect(),
@@ -149,17 +149,17 @@ impl Batch {
                 }
             }
             // The caller's own counter is asked once for the batch.
-            Self::Messages(rows, rules) if counter.foreign_source().is_some() => {
-                let costs = chat_tokens(rows, &rules, counter)?;
+            Self::Messages(rows, dialect) if counter.foreign_source().is_some() => {
+                let costs = chat_tokens(rows, dialect, counter)?;
                 for (index, (link, tokens)) in indices.iter().zip(costs).rev() {
                     if !fill.offer(*index, link, Some(tokens)) {
                         return Ok((fill, false));
                     }
                 }
             }
-            Self::Messages(rows, rules) => {
+            Self::Messages(rows, dialect) => {
                 for (index, row) in indices.iter().zip(rows).rev() {
-                    for (link, tokens) in chat_tokens(vec![row], &rules, counter)? {
+                    for (link, tokens) in chat_tokens(vec![row], dialect, counter)? {
                         if !fill.offer(*index, link, Some(tokens)) {
                             return Ok((fill, false));
                         }
@@ -174,13 +174,14 @@ impl Batch {
 /// Tokens of each message by the chat formula, its overhead included.
 fn chat_tokens(
     rows: Vec<(Link, Message<PyText>)>,
-    rules: &ChatRules,
+    dialect: Dialect,
     counter: &Counter,
 ) -> Result<Vec<(Link, u64)>> {
     let (links, mut messages): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     count_message_parts(&mut messages, counter)?;
+    let rules = ChatRules::for_counter(dialect, counter);
     let tokens = messages.iter().map(|message| {
-        let overhead = message_overhead(message, rules, counter)?;
+        let overhead = message_overhead(message, &rules, counter)?;
         let parts = message.parts.iter().map(|part| u64::from(part.tokens));
         Ok(u64::from(overhead) + parts.sum::<u64>())
     });

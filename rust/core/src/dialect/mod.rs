@@ -5,6 +5,7 @@
 //! and kept by rendering, which edits the caller's own object. Reading costs in proportion to the
 //! message and copies no text that the representation can share.
 
+pub mod form;
 pub mod lint;
 pub mod repair;
 
@@ -55,11 +56,6 @@ impl Dialect {
             Self::Gemini => "gemini",
             Self::Bedrock => "bedrock",
         }
-    }
-
-    /// Whether the provider merges neighbouring messages of one role into one turn.
-    pub fn merges_roles(self) -> bool {
-        self == Self::Anthropic
     }
 
     /// The dialect of this name.

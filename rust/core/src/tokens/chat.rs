@@ -5,18 +5,15 @@
 //! which. Base64 payloads are never counted as text. Each text is counted once; texts are copied
 //! only for a foreign counter, which is asked once for a whole batch.
 
+use serde::{Deserialize, Serialize};
+
+use super::images::{Detail, IMAGE_TOKENS, ImageRules, payload_of};
+use super::rules::{CallRules, ModelRules};
 use crate::dialect::Dialect;
 use crate::error::Result;
 use crate::message::{Body, Message, Part, PartKind, Place, Role};
-use crate::node::{Text, Value};
-use crate::tokens::Counter;
-
-/// Tokens of an image whose size is not looked at: the most that a standard Claude model takes for
-/// one, and more than the tile formula of gpt-4o gives for any size.
-///
-/// # Source
-/// Anthropic documentation, vision page, read 2026-08-21: at most 1,568 after the resize.
-pub const IMAGE_TOKENS: u32 = 1_568;
+use crate::node::{Node, Text, Value};
+use crate::tokens::{Counter, image_size, sound_seconds};
 
 /// Tokens of a sound whose length is not looked at: an estimate for about half a minute.
 ///
@@ -24,11 +21,17 @@ pub const IMAGE_TOKENS: u32 = 1_568;
 /// Gemini documentation: 32 tokens a second; no figure is published for the other dialects.
 pub const AUDIO_TOKENS: u32 = 1_000;
 
+/// Tokens of a second of sound where no model says otherwise.
+///
+/// # Source
+/// Gemini documentation, audio page: 32 tokens a second; the highest figure that is published.
+pub const AUDIO_SECOND_TOKENS: u32 = 32;
+
 /// Tokens of a document whose pages are not looked at: an estimate for one page, as text and as
 /// an image.
 ///
 /// # Source
-/// [`IMAGE_TOKENS`] for the page's image and about as much for its text.
+/// [`super::images::IMAGE_TOKENS`] for the page's image and about as much for its text.
 pub const FILE_TOKENS: u32 = 3_000;
 
 /// Tokens of a call in `openai` and of the framing of its result, beside the arguments and twice the
@@ -49,14 +52,15 @@ pub const TOOL_USE_TOKENS: u32 = 40;
 
 /// Tokens that frame messages and requests in a dialect. A value, so that the figures of one model
 /// can replace the dialect's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ChatRules {
     /// Around each message.
     pub per_message: u32,
     /// Of the role of each message.
     pub per_role: u32,
-    /// For a `name`, beside its text.
-    pub per_name: u32,
+    /// For a `name`, beside its text; below 0 where it replaces the role.
+    pub per_name: i32,
     /// Once a request.
     pub per_request: u32,
     /// Whether the figures are the provider's own.
@@ -83,6 +87,14 @@ impl ChatRules {
             per_name: 1,
             per_request,
             exact,
+        }
+    }
+
+    /// The figures that a counter goes by: those of its model, else the dialect's.
+    pub fn for_counter(dialect: Dialect, counter: &Counter) -> Self {
+        match counter.rules() {
+            Some(rules) => rules.chat,
+            None => Self::of(dialect),
         }
     }
 
@@ -121,7 +133,7 @@ pub fn message_overhead<T: Text>(
         None => Ok(framing),
         Some(name) => {
             let name = name.with(|name| counter.count(name))?;
-            Ok(framing + rules.per_name + name)
+            Ok((framing + name).saturating_add_signed(rules.per_name))
         }
     }
 }
@@ -153,10 +165,14 @@ fn count_all<'a, T: Text>(
     for part in parts {
         let mut tokens = 0_u32;
         let mut failure = None;
-        let fixed = visit(part, &mut |text| match counter.count(text) {
-            Ok(count) => tokens = tokens.saturating_add(count),
-            Err(error) => failure = Some(error),
-        });
+        let fixed = visit(
+            part,
+            counter.rules(),
+            &mut |text| match counter.count(text) {
+                Ok(count) => tokens = tokens.saturating_add(count),
+                Err(error) => failure = Some(error),
+            },
+        );
         match failure {
             None => part.tokens = tokens.saturating_add(fixed),
             Some(error) => return Err(error),
@@ -172,48 +188,56 @@ fn count_in_one_batch<'a, T: Text>(
     let mut texts = Vec::new();
     let mut rows = Vec::new();
     for part in parts {
-        let first = texts.len();
-        let fixed = visit(part, &mut |text| texts.push(text.to_owned()));
-        rows.push((part, first..texts.len(), fixed));
+        let before = texts.len();
+        let fixed = visit(part, counter.rules(), &mut |text| {
+            texts.push(text.to_owned())
+        });
+        rows.push((part, fixed, texts.len() - before));
     }
     let views: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let counts = counter.count_many(&views)?;
-    for (part, range, fixed) in rows {
-        let counts = counts.get(range).unwrap_or_default();
+    let mut counts = counter.count_many(&views)?.into_iter();
+    for (part, fixed, number) in rows {
         part.tokens = counts
-            .iter()
-            .fold(fixed, |sum, count| sum.saturating_add(*count));
+            .by_ref()
+            .take(number)
+            .fold(fixed, u32::saturating_add);
     }
     Ok(())
 }
 
 /// Shows every text of a part to `count` and returns the tokens that come on top.
-fn visit<T: Text>(part: &Part<T>, count: &mut impl FnMut(&str)) -> u32 {
+fn visit<T: Text>(part: &Part<T>, rules: Option<&ModelRules>, count: &mut impl FnMut(&str)) -> u32 {
     match part.kind {
         PartKind::Text => {
             visit_body(&part.body, count);
             0
         }
-        PartKind::Call => visit_call(part, count),
-        PartKind::Result => visit_result(part, count),
+        PartKind::Call => visit_call(part, rules, count),
+        PartKind::Result => visit_result(part, rules, count),
         PartKind::Reasoning => match &part.body {
             Body::Value(Value::List(items)) => items.iter().fold(0_u32, |sum, item| {
-                sum.saturating_add(visit_reasoning(item, count))
+                sum.saturating_add(visit_reasoning(item, rules, count))
             }),
-            Body::Value(value) => visit_reasoning(value, count),
+            Body::Value(value) => visit_reasoning(value, rules, count),
             body => {
                 visit_body(body, count);
                 0
             }
         },
-        PartKind::Image => IMAGE_TOKENS,
-        PartKind::Audio => AUDIO_TOKENS,
+        PartKind::Image => match &part.body {
+            Body::Value(value) => image_tokens(value, rules),
+            _ => IMAGE_TOKENS,
+        },
+        PartKind::Audio => match &part.body {
+            Body::Value(value) => audio_tokens(value, rules),
+            _ => AUDIO_TOKENS,
+        },
         PartKind::File => match &part.body {
-            Body::Value(value) => visit_file(value, count),
-            _ => FILE_TOKENS,
+            Body::Value(value) => visit_file(value, rules, count),
+            _ => document_tokens(rules),
         },
         PartKind::Opaque => match &part.body {
-            Body::Value(value) => visit_block(value, count),
+            Body::Value(value) => visit_block(value, rules, count),
             body => {
                 visit_body(body, count);
                 0
@@ -222,27 +246,146 @@ fn visit<T: Text>(part: &Part<T>, count: &mut impl FnMut(&str)) -> u32 {
     }
 }
 
-fn visit_call<T: Text>(part: &Part<T>, count: &mut impl FnMut(&str)) -> u32 {
-    let is_block = matches!(part.place, Place::BlockInput(_));
+fn image_tokens<T: Text>(block: &Value<T>, rules: Option<&ModelRules>) -> u32 {
+    match rules {
+        Some(rules) => rules.images.block_tokens(block),
+        None => ImageRules::of_block(block).block_tokens(block),
+    }
+}
+
+/// A sound by its length, where the payload is there to measure; [`AUDIO_TOKENS`] where not.
+fn audio_tokens<T: Text>(block: &Value<T>, rules: Option<&ModelRules>) -> u32 {
+    let per_second = rules.map_or(AUDIO_SECOND_TOKENS, |rules| rules.media.audio_second);
+    match payload_of(block).and_then(|payload| payload.with(sound_seconds)) {
+        Some(seconds) => (seconds * f64::from(per_second)).ceil() as u32,
+        None => AUDIO_TOKENS,
+    }
+}
+
+fn document_tokens(rules: Option<&ModelRules>) -> u32 {
+    rules.map_or(FILE_TOKENS, |rules| rules.media.document)
+}
+
+fn visit_call<T: Text>(
+    part: &Part<T>,
+    rules: Option<&ModelRules>,
+    count: &mut impl FnMut(&str),
+) -> u32 {
+    let calls = match rules {
+        Some(rules) => rules.calls,
+        None => CallRules::of_place(part.place),
+    };
     if let Some(name) = part.key.as_ref().and_then(|key| key.name.as_ref()) {
-        name.with(&mut *count);
-        if !is_block {
+        for _ in 0..calls.names {
             name.with(&mut *count);
         }
     }
-    visit_body(&part.body, count);
-    if is_block {
-        TOOL_USE_TOKENS
-    } else {
-        CALL_TOKENS
+    calls
+        .per_call
+        .saturating_add(visit_arguments(&part.body, calls, count))
+}
+
+impl CallRules {
+    /// What a dialect's calls cost where no model says otherwise.
+    fn of_place(place: Place) -> Self {
+        let is_block = matches!(place, Place::BlockInput(_) | Place::ToolUseInput(_));
+        Self {
+            per_call: if is_block {
+                TOOL_USE_TOKENS
+            } else {
+                CALL_TOKENS
+            },
+            per_argument: 0,
+            names: if is_block { 1 } else { 2 },
+            raw: false,
+        }
     }
 }
 
-fn visit_result<T: Text>(part: &Part<T>, count: &mut impl FnMut(&str)) -> u32 {
-    match &part.body {
-        Body::Value(blocks) => blocks.items().iter().fold(0_u32, |sum, block| {
-            sum.saturating_add(visit_block(block, count))
+/// Shows the arguments of a call to `count` and returns what comes on top.
+fn visit_arguments<T: Text>(body: &Body<T>, calls: CallRules, count: &mut impl FnMut(&str)) -> u32 {
+    match body {
+        Body::Value(Value::Map(arguments)) if calls.raw => {
+            for (name, value) in arguments {
+                name.with(&mut *count);
+                match value {
+                    Value::Text(text) => text.with(&mut *count),
+                    other => count(&other.to_json()),
+                }
+            }
+            calls.per_argument.saturating_mul(arguments.len() as u32)
+        }
+        Body::Text(text) if calls.raw => text.with(|text| visit_json_arguments(text, calls, count)),
+        body => {
+            visit_body(body, count);
+            0
+        }
+    }
+}
+
+/// Arguments that came as the text of a JSON object.
+fn visit_json_arguments(text: &str, calls: CallRules, count: &mut impl FnMut(&str)) -> u32 {
+    let parsed: Option<serde_json::Value> = serde_json::from_str(text).ok();
+    match parsed.as_ref().map(|parsed| parsed.capture()) {
+        Some(Ok(value @ Value::Map(_))) => visit_arguments(&Body::Value(value), calls, count),
+        _ => {
+            count(text);
+            0
+        }
+    }
+}
+
+/// Tokens of the arguments of a call as they stand, to be compared with [`replaced_arguments`].
+///
+/// # Errors
+/// `counter_failed`, only from a foreign counter.
+pub fn argument_tokens<T: Text>(part: &Part<T>, counter: &Counter) -> Result<u32> {
+    let calls = counter
+        .rules()
+        .map_or_else(|| CallRules::of_place(part.place), |rules| rules.calls);
+    sum_texts(counter, |mut count| {
+        visit_arguments(&part.body, calls, &mut count)
+    })
+}
+
+/// Tokens of arguments that are put in the place of others, as the text of a JSON object.
+///
+/// # Errors
+/// As there.
+pub fn replaced_arguments(text: &str, counter: &Counter) -> Result<u32> {
+    match counter.rules() {
+        Some(rules) if rules.calls.raw => sum_texts(counter, |mut count| {
+            visit_json_arguments(text, rules.calls, &mut count)
         }),
+        _ => counter.count(text),
+    }
+}
+
+fn sum_texts(counter: &Counter, visit: impl FnOnce(&mut dyn FnMut(&str)) -> u32) -> Result<u32> {
+    let mut texts: Vec<String> = Vec::new();
+    let fixed = visit(&mut |text| texts.push(text.to_owned()));
+    let views: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let counts = counter.count_many(&views)?;
+    Ok(counts.into_iter().fold(fixed, u32::saturating_add))
+}
+
+fn visit_result<T: Text>(
+    part: &Part<T>,
+    rules: Option<&ModelRules>,
+    count: &mut impl FnMut(&str),
+) -> u32 {
+    match &part.body {
+        Body::Value(Value::List(blocks)) => blocks.iter().fold(0_u32, |sum, block| {
+            sum.saturating_add(visit_block(block, rules, count))
+        }),
+        // Gemini's response of one text: the key around it says nothing.
+        Body::Value(value) => match value.only_text() {
+            Some(text) => {
+                text.with(count);
+                0
+            }
+            None => visit_block(value, rules, count),
+        },
         body => {
             visit_body(body, count);
             0
@@ -265,31 +408,81 @@ fn is_type<T: Text>(block: &Value<T>, expected: &str) -> bool {
         .is_some_and(|found| found.with(|found| found == expected))
 }
 
+/// What a block inside a result is, by its `type`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Image,
+    Audio,
+    File,
+    /// It has no `type`: its keys tell.
+    Bare,
+    Other,
+}
+
+impl Form {
+    fn of(kind: &str) -> Self {
+        match kind {
+            "text" | "input_text" | "output_text" => Self::Text,
+            "image" | "image_url" | "input_image" | "computer_screenshot" => Self::Image,
+            "input_audio" => Self::Audio,
+            "document" | "file" | "input_file" => Self::File,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// A block inside a result, or one this version does not know.
-fn visit_block<T: Text>(block: &Value<T>, count: &mut impl FnMut(&str)) -> u32 {
-    if is_type(block, "text")
-        && let Some(text) = block.get("text").and_then(Value::as_text)
-    {
-        text.with(count);
-        return 0;
+fn visit_block<T: Text>(
+    block: &Value<T>,
+    rules: Option<&ModelRules>,
+    count: &mut impl FnMut(&str),
+) -> u32 {
+    let kind = block.get("type").and_then(Value::as_text);
+    let form = kind.map_or(Form::Bare, |kind| kind.with(Form::of));
+    match form {
+        Form::Text | Form::Bare => {
+            if let Some(text) = block.get("text").and_then(Value::as_text) {
+                text.with(count);
+                return 0;
+            }
+        }
+        Form::Image => return image_tokens(block, rules),
+        Form::Audio => return audio_tokens(block, rules),
+        Form::File => return visit_file(block, rules, count),
+        Form::Other => {}
     }
-    if is_type(block, "image") || is_type(block, "image_url") {
-        return IMAGE_TOKENS;
-    }
-    if is_type(block, "input_audio") {
-        return AUDIO_TOKENS;
-    }
-    if is_type(block, "document") || is_type(block, "file") {
-        return visit_file(block, count);
+    if form == Form::Bare {
+        if block.get("image").is_some() {
+            return image_tokens(block, rules);
+        }
+        if block.get("document").is_some() || block.get("video").is_some() {
+            return visit_file(block, rules, count);
+        }
+        if let Some(value) = block.get("json") {
+            count(&value.to_json());
+            return 0;
+        }
+        let streams = ["stdout", "stderr"].map(|key| block.get(key).and_then(Value::as_text));
+        if streams.iter().any(Option::is_some) {
+            for text in streams.into_iter().flatten() {
+                text.with(&mut *count);
+            }
+            return 0;
+        }
     }
     let mut json = String::new();
-    let fixed = write_without_payloads(block, &mut json);
+    let fixed = write_without_payloads(block, rules, &mut json);
     count(&json);
     fixed
 }
 
 /// A document: its text where it has one.
-fn visit_file<T: Text>(block: &Value<T>, count: &mut impl FnMut(&str)) -> u32 {
+fn visit_file<T: Text>(
+    block: &Value<T>,
+    rules: Option<&ModelRules>,
+    count: &mut impl FnMut(&str),
+) -> u32 {
     let source = block.get("source");
     if let Some(source) = source.filter(|source| is_type(source, "text"))
         && let Some(text) = source.get("data").and_then(Value::as_text)
@@ -297,24 +490,51 @@ fn visit_file<T: Text>(block: &Value<T>, count: &mut impl FnMut(&str)) -> u32 {
         text.with(count);
         return 0;
     }
-    FILE_TOKENS
+    document_tokens(rules)
 }
 
 /// Reasoning: its text; signatures are proofs, not input; what is encrypted by its size.
-fn visit_reasoning<T: Text>(value: &Value<T>, count: &mut impl FnMut(&str)) -> u32 {
-    for key in ["thinking", "text", "summary", "reasoning"] {
-        if let Some(text) = value.get(key).and_then(Value::as_text) {
-            text.with(count);
-            return 0;
+fn visit_reasoning<T: Text>(
+    value: &Value<T>,
+    rules: Option<&ModelRules>,
+    count: &mut impl FnMut(&str),
+) -> u32 {
+    for key in ["reasoningContent", "reasoningText"] {
+        if let Some(inner) = value.get(key) {
+            return visit_reasoning(inner, rules, count);
         }
     }
-    if let Some(data) = value.get("data").and_then(Value::as_text) {
+    for key in ["thinking", "text", "summary", "reasoning"] {
+        if let Some(text) = value.get(key).and_then(Value::as_text) {
+            return text.with(|text| match signed_tokens(value, text, rules) {
+                Some(tokens) => tokens,
+                None => {
+                    count(text);
+                    0
+                }
+            });
+        }
+    }
+    let data = value.get("data").or_else(|| value.get("redactedContent"));
+    if let Some(data) = data.and_then(Value::as_text) {
         return data.with(encrypted_tokens);
     }
     let mut json = String::new();
-    let fixed = write_without_payloads(value, &mut json);
+    let fixed = write_without_payloads(value, rules, &mut json);
     count(&json);
     fixed
+}
+
+/// Tokens of reasoning by the length of its signature, which carries all of it where the text is a
+/// summary or left out; `None` if the text must be the longer one.
+fn signed_tokens<T: Text>(block: &Value<T>, text: &str, rules: Option<&ModelRules>) -> Option<u32> {
+    /// No text has fewer bytes a token than this on average.
+    const LEAST_BYTES: u32 = 4;
+    let rules = rules?.reasoning.filter(|rules| rules.signature_chars > 0)?;
+    let length = block.get("signature")?.as_text()?.with(str::len);
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    let tokens = length.saturating_sub(rules.signature_fixed) / rules.signature_chars;
+    (tokens >= text.len() as u32 / LEAST_BYTES).then_some(tokens)
 }
 
 /// An estimate for text that only the provider can read: three bytes in four characters of base64,
@@ -327,7 +547,11 @@ fn encrypted_tokens(base64: &str) -> u32 {
 const PAYLOAD_BYTES: usize = 64;
 
 /// Writes a block as JSON with its payloads left out, and returns the tokens they stand for.
-fn write_without_payloads<T: Text>(value: &Value<T>, out: &mut String) -> u32 {
+fn write_without_payloads<T: Text>(
+    value: &Value<T>,
+    rules: Option<&ModelRules>,
+    out: &mut String,
+) -> u32 {
     match value {
         Value::List(items) => {
             let mut fixed = 0_u32;
@@ -336,7 +560,7 @@ fn write_without_payloads<T: Text>(value: &Value<T>, out: &mut String) -> u32 {
                 if at > 0 {
                     out.push(',');
                 }
-                fixed = fixed.saturating_add(write_without_payloads(item, out));
+                fixed = fixed.saturating_add(write_without_payloads(item, rules, out));
             }
             out.push(']');
             fixed
@@ -350,15 +574,15 @@ fn write_without_payloads<T: Text>(value: &Value<T>, out: &mut String) -> u32 {
                 }
                 key.write_json(out);
                 out.push(':');
-                let payload = value
-                    .as_text()
-                    .and_then(|text| key.with(|key| text.with(|text| payload_tokens(key, text))));
+                let payload = value.as_text().and_then(|text| {
+                    key.with(|key| text.with(|text| payload_tokens(key, text, rules)))
+                });
                 let more = match payload {
                     Some(tokens) => {
                         out.push_str("\"\"");
                         tokens
                     }
-                    None => write_without_payloads(value, out),
+                    None => write_without_payloads(value, rules, out),
                 };
                 fixed = fixed.saturating_add(more);
             }
@@ -373,16 +597,26 @@ fn write_without_payloads<T: Text>(value: &Value<T>, out: &mut String) -> u32 {
 }
 
 /// What a payload under `key` stands for; `None` if it is text.
-fn payload_tokens(key: &str, text: &str) -> Option<u32> {
+fn payload_tokens(key: &str, text: &str, rules: Option<&ModelRules>) -> Option<u32> {
     if text.len() < PAYLOAD_BYTES {
         return None;
     }
     match key {
-        "signature" => Some(0),
+        "signature" | "thoughtSignature" | "thought_signature" => Some(0),
         _ if key.starts_with("encrypted") => Some(encrypted_tokens(text)),
-        _ if text.starts_with("data:") && text.contains(";base64,") => Some(IMAGE_TOKENS),
-        "data" | "file_data" if is_base64(text) => Some(IMAGE_TOKENS),
+        _ if text.starts_with("data:") && text.contains(";base64,") => {
+            Some(unknown_payload(text, rules))
+        }
+        "data" | "file_data" | "bytes" if is_base64(text) => Some(unknown_payload(text, rules)),
         _ => None,
+    }
+}
+
+/// A payload of unknown kind: an image if it looks like one, else as much as one of unknown size.
+fn unknown_payload(text: &str, rules: Option<&ModelRules>) -> u32 {
+    match rules {
+        Some(rules) => rules.images.tokens(image_size(text), Detail::Auto),
+        None => IMAGE_TOKENS,
     }
 }
 

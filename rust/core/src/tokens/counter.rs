@@ -4,9 +4,13 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::encoder::{CL100K_BASE, Encoder, O200K_BASE};
+use super::factors::Factors;
+use super::rules::ModelRules;
 use super::truncate::{ByCount, ById, Keep, truncate};
-use super::{estimate, parallel};
+use super::{estimate, parallel, ranks};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A counter that lives outside the core (a caller's own function): called in batches, never
@@ -21,21 +25,26 @@ pub trait CountTexts: Any + Debug + Send + Sync {
 
 /// Counts texts in tokens. Immutable, shared freely, cheap to clone.
 ///
+/// The counter of a model carries that model's [`ModelRules`]: what its messages, calls, tools and
+/// images cost beside their texts, and by how much its tokenizer differs from the vocabulary that
+/// is counted with.
+///
 /// # Example
 /// ```
 /// # use satchel_core::tokens::{Counter, Keep};
 /// let counter = Counter::named("o200k_base")?;
-/// assert_eq!(counter.count("What's the weather like in San Francisco?")?, 9);
+/// assert_eq!(counter.count("What's the weather like in San Francisco?")?, 8);
 /// assert!(counter.fits("short", 5)?);
 /// assert_eq!(counter.truncate("one two three four", 2, Keep::Head)?, "one two");
 /// # Ok::<(), satchel_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Counter {
-    name: Arc<str>,
+    encoding: Arc<str>,
     engine: Engine,
     exact: bool,
     margin: f64,
+    rules: Option<Arc<ModelRules>>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,6 +53,8 @@ enum Engine {
     Encoder(Arc<dyn Encoder>),
     /// `max(1, chars // n)`, 0 for empty text.
     Chars(u32),
+    /// By the scripts in the text.
+    Scripts,
     /// The caller's own.
     Foreign(Arc<dyn CountTexts>),
 }
@@ -51,7 +62,8 @@ enum Engine {
 impl Counter {
     /// The counter of an encoding or estimator.
     ///
-    /// Encodings: `o200k_base`, `o200k_harmony`, `cl100k_base`. Estimators: `chars3`, `chars4`.
+    /// Encodings: `o200k_base`, `o200k_harmony`, `cl100k_base`. Estimators: `scripts`,
+    /// `chars3`, `chars4`.
     ///
     /// # Errors
     /// `unknown_encoding`.
@@ -61,6 +73,7 @@ impl Counter {
             "o200k_base" | "o200k_harmony" => (Engine::Encoder(Arc::new(O200K_BASE)), 0.0),
             "cl100k_base" => (Engine::Encoder(Arc::new(CL100K_BASE)), 0.0),
             "chars3" => (Engine::Chars(3), estimate::CHARS3_MARGIN),
+            "scripts" => (Engine::Scripts, estimate::SCRIPTS_MARGIN),
             "chars4" => (Engine::Chars(4), estimate::CHARS4_MARGIN),
             _ => {
                 return Err(Error::new(
@@ -70,21 +83,55 @@ impl Counter {
             }
         };
         Ok(Self {
-            name: name.into(),
+            encoding: name.into(),
             exact: matches!(engine, Engine::Encoder(_)),
             engine,
             margin,
+            rules: None,
         })
     }
 
     /// A counter of the caller's own, with margin 0.
     pub fn foreign(name: &str, exact: bool, count: Arc<dyn CountTexts>) -> Self {
         Self {
-            name: name.into(),
+            encoding: name.into(),
             engine: Engine::Foreign(count),
             exact,
             margin: 0.0,
+            rules: None,
         }
+    }
+
+    /// Whether [`Counter::of_ranks`] takes this pattern.
+    pub fn knows_pattern(pattern: &str) -> bool {
+        ranks::is_known(pattern)
+    }
+
+    /// A counter of the caller's own ranks, such as those of a `tiktoken.Encoding`; `None` if the
+    /// pattern that cuts texts into pieces is not one that is built in.
+    ///
+    /// # Errors
+    /// `invalid_value` if a single byte has no rank, or two tokens have the same one.
+    pub fn of_ranks(
+        name: &str,
+        pattern: &str,
+        ranks: IndexMap<Box<[u8]>, u32>,
+    ) -> Result<Option<Self>> {
+        Ok(ranks::encoder(name, pattern, ranks)?.map(|encoder| Self {
+            encoding: name.into(),
+            engine: Engine::Encoder(encoder),
+            exact: true,
+            margin: 0.0,
+            rules: None,
+        }))
+    }
+
+    /// The same counter with the rules of a model. Factors make it an estimate.
+    #[must_use]
+    pub fn with_rules(mut self, rules: ModelRules) -> Self {
+        self.exact &= rules.factors.is_none();
+        self.rules = Some(Arc::new(rules));
+        self
     }
 
     /// The same counts, used for a model whose own tokenizer may count more by up to `margin`.
@@ -103,9 +150,35 @@ impl Counter {
         Ok(self)
     }
 
-    /// Name of the encoding or estimator.
+    /// What it is called in settings: the model's name, else that of the encoding.
     pub fn name(&self) -> &str {
-        &self.name
+        match &self.rules {
+            Some(rules) => &rules.name,
+            None => &self.encoding,
+        }
+    }
+
+    /// Name of the encoding or estimator.
+    pub fn encoding(&self) -> &str {
+        &self.encoding
+    }
+
+    /// The rules of a model, if it is the counter of one.
+    pub fn rules(&self) -> Option<&ModelRules> {
+        self.rules.as_deref()
+    }
+
+    fn factors(&self) -> Option<&Factors> {
+        self.rules.as_ref()?.factors.as_ref()
+    }
+
+    /// `tokens` of `text` in the vocabulary as tokens of the model.
+    #[inline]
+    fn scaled(&self, tokens: u32, text: &str) -> u32 {
+        match self.factors() {
+            None => tokens,
+            Some(factors) => factors.scale(tokens, text),
+        }
     }
 
     /// Whether the count is the provider's own.
@@ -118,11 +191,12 @@ impl Counter {
         self.margin
     }
 
-    /// The encoder behind a counter with a vocabulary: ids, bytes and safe cuts.
+    /// The encoder behind a counter with a vocabulary: ids, bytes and safe cuts. Its counts are not
+    /// scaled by a model's factors.
     pub fn encoder(&self) -> Option<&dyn Encoder> {
         match &self.engine {
             Engine::Encoder(encoder) => Some(encoder.as_ref()),
-            Engine::Chars(_) | Engine::Foreign(_) => None,
+            Engine::Chars(_) | Engine::Scripts | Engine::Foreign(_) => None,
         }
     }
 
@@ -130,7 +204,7 @@ impl Counter {
     pub fn foreign_source(&self) -> Option<&dyn CountTexts> {
         match &self.engine {
             Engine::Foreign(count) => Some(count.as_ref()),
-            Engine::Encoder(_) | Engine::Chars(_) => None,
+            Engine::Encoder(_) | Engine::Chars(_) | Engine::Scripts => None,
         }
     }
 
@@ -140,14 +214,16 @@ impl Counter {
     /// `counter_failed`, only from a foreign counter. `invalid_value` for a text of 4 GiB or more.
     pub fn count(&self, text: &str) -> Result<u32> {
         check_length(text)?;
-        match &self.engine {
-            Engine::Encoder(encoder) => Ok(encoder.count(text)),
-            Engine::Chars(per_token) => Ok(estimate::by_chars(text, *per_token)),
+        let tokens = match &self.engine {
+            Engine::Encoder(encoder) => encoder.count(text),
+            Engine::Chars(per_token) => estimate::by_chars(text, *per_token),
+            Engine::Scripts => estimate::by_scripts(text),
             Engine::Foreign(count) => match count.count_texts(&[text])?[..] {
-                [tokens] => Ok(tokens),
-                ref other => Err(wrong_number(other.len(), 1)),
+                [tokens] => tokens,
+                ref other => return Err(wrong_number(other.len(), 1)),
             },
-        }
+        };
+        Ok(self.scaled(tokens, text))
     }
 
     /// Tokens of each text; one call of a foreign counter for all. On this thread.
@@ -159,12 +235,12 @@ impl Counter {
             Engine::Foreign(count) => {
                 let counts = count.count_texts(texts)?;
                 if counts.len() == texts.len() {
-                    Ok(counts)
+                    Ok(self.all_scaled(counts, texts))
                 } else {
                     Err(wrong_number(counts.len(), texts.len()))
                 }
             }
-            Engine::Encoder(_) | Engine::Chars(_) => {
+            Engine::Encoder(_) | Engine::Chars(_) | Engine::Scripts => {
                 texts.iter().map(|text| self.count(text)).collect()
             }
         }
@@ -180,9 +256,21 @@ impl Counter {
             check_length(text)?;
         }
         match &self.engine {
-            Engine::Encoder(encoder) => Ok(parallel::count_many(encoder.as_ref(), texts)),
-            Engine::Chars(_) | Engine::Foreign(_) => self.count_many(texts),
+            Engine::Encoder(encoder) => {
+                let counts = parallel::count_many(encoder.as_ref(), texts);
+                Ok(self.all_scaled(counts, texts))
+            }
+            Engine::Chars(_) | Engine::Scripts | Engine::Foreign(_) => self.count_many(texts),
         }
+    }
+
+    fn all_scaled(&self, mut counts: Vec<u32>, texts: &[&str]) -> Vec<u32> {
+        if let Some(factors) = self.factors() {
+            for (tokens, text) in counts.iter_mut().zip(texts) {
+                *tokens = factors.scale(*tokens, text);
+            }
+        }
+        counts
     }
 
     /// Whether `text` has at most `max` tokens; stops counting soon after it has more.
@@ -190,6 +278,13 @@ impl Counter {
     /// # Errors
     /// As [`count`](Self::count).
     pub fn fits(&self, text: &str, max: u32) -> Result<bool> {
+        if let (Some(factors), Engine::Encoder(encoder)) = (self.factors(), &self.engine) {
+            check_length(text)?;
+            // The most tokens of the vocabulary that can still fit, whatever the text.
+            let limit = (f64::from(max) + 0.5) / factors.least();
+            let tokens = encoder.count_up_to(text, limit as u32);
+            return Ok(tokens.is_some_and(|tokens| factors.scale(tokens, text) <= max));
+        }
         match &self.engine {
             // A token has at least one byte.
             Engine::Encoder(_) if text.len() <= max as usize => Ok(true),
@@ -197,7 +292,7 @@ impl Counter {
                 check_length(text)?;
                 Ok(encoder.count_up_to(text, max).is_some())
             }
-            Engine::Chars(_) | Engine::Foreign(_) => Ok(self.count(text)? <= max),
+            Engine::Chars(_) | Engine::Scripts | Engine::Foreign(_) => Ok(self.count(text)? <= max),
         }
     }
 
@@ -214,8 +309,10 @@ impl Counter {
             return Ok(text.to_owned());
         }
         match &self.engine {
-            Engine::Encoder(encoder) => truncate(&ById(encoder.as_ref()), text, max, keep),
-            Engine::Chars(_) | Engine::Foreign(_) => {
+            Engine::Encoder(encoder) if self.factors().is_none() => {
+                truncate(&ById(encoder.as_ref()), text, max, keep)
+            }
+            Engine::Encoder(_) | Engine::Chars(_) | Engine::Scripts | Engine::Foreign(_) => {
                 truncate(&ByCount(|part: &str| self.count(part)), text, max, keep)
             }
         }

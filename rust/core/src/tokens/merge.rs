@@ -18,20 +18,27 @@ const LARGE: usize = 128;
 
 /// Number of tokens of `piece`.
 pub(super) fn count(vocabulary: &Vocabulary, piece: &[u8]) -> u32 {
-    match piece.len() {
-        ..=TINY => Small::<TINY>::merge(vocabulary, piece).count,
-        ..=SMALL => Small::<SMALL>::merge(vocabulary, piece).count,
-        ..=LARGE => Array::merge(vocabulary, piece).length as u32,
-        _ => Chain::merge(vocabulary, piece).ids().count() as u32,
+    let bytes = piece.len();
+    if bytes <= TINY {
+        Small::<TINY>::merge(vocabulary, piece).count
+    } else if bytes <= SMALL {
+        Small::<SMALL>::merge(vocabulary, piece).count
+    } else if bytes <= LARGE {
+        Array::merge(vocabulary, piece).length as u32
+    } else {
+        Chain::merge(vocabulary, piece).ids().count() as u32
     }
 }
 
 /// Appends the ids of `piece`.
 pub(super) fn encode(vocabulary: &Vocabulary, piece: &[u8], ids: &mut Vec<u32>) {
-    match piece.len() {
-        ..=SMALL => ids.extend(Small::<SMALL>::merge(vocabulary, piece).ids()),
-        ..=LARGE => ids.extend(Array::merge(vocabulary, piece).ids()),
-        _ => ids.extend(Chain::merge(vocabulary, piece).ids()),
+    let bytes = piece.len();
+    if bytes <= SMALL {
+        ids.extend(Small::<SMALL>::merge(vocabulary, piece).ids());
+    } else if bytes <= LARGE {
+        ids.extend(Array::merge(vocabulary, piece).ids());
+    } else {
+        ids.extend(Chain::merge(vocabulary, piece).ids());
     }
 }
 

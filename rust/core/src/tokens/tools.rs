@@ -1,27 +1,44 @@
 //! What tool definitions cost.
 //!
-//! The `openai` dialect follows a formula that reproduces published counts for flat schemas. What
-//! it does not cover (nested objects, arrays, `$ref`, alternatives, strict mode, other keywords) is
-//! counted as the JSON of that piece, on top, and the result is not exact. The other dialects have
-//! no formula: the JSON of every definition, in `anthropic` plus the preamble of the model.
+//! Models of `OpenAI` are billed by a formula that reproduces published counts for flat schemas. It
+//! is carried on to what it does not cover, and the result is not exact then: an object or the items
+//! of an array inside a property count like properties of the function, alternatives like items of
+//! an enumeration, `$ref` as what it names (once on each path), other keywords as a line of their
+//! key and value; `strict`, `required`, titles and unused definitions are free. For other models
+//! there is no formula: the JSON of every definition plus the preamble of the model.
+
+use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Result};
 use crate::node::{Text, Value};
 use crate::tokens::Counter;
 
+/// How definitions are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolStyle {
+    /// By the formula of `OpenAI`.
+    Formula,
+    /// As their JSON.
+    Json,
+}
+
 /// The constants of the formula. A value, so that the figures of one model can replace the
 /// dialect's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ToolRules {
+    /// How definitions are counted.
+    pub style: ToolStyle,
     /// For each function.
     pub per_function: u32,
     /// For each function that has properties.
     pub per_properties: u32,
     /// For each property.
     pub per_property: u32,
-    /// Taken off a property that is an enumeration.
-    pub off_enum: u32,
+    /// For a property that is an enumeration; below 0.
+    pub per_enum: i32,
     /// For each item of an enumeration.
     pub per_enum_item: u32,
     /// Once, if there is any tool.
@@ -38,10 +55,11 @@ impl ToolRules {
     pub fn of(dialect: Dialect) -> Self {
         match dialect {
             Dialect::OpenAi => Self {
+                style: ToolStyle::Formula,
                 per_function: 7,
                 per_properties: 3,
                 per_property: 3,
-                off_enum: 3,
+                per_enum: -3,
                 per_enum_item: 3,
                 per_request: 12,
             },
@@ -56,12 +74,26 @@ impl ToolRules {
     /// No constants: the definitions cost what their JSON does.
     fn json_alone() -> Self {
         Self {
+            style: ToolStyle::Json,
             per_function: 0,
             per_properties: 0,
             per_property: 0,
-            off_enum: 0,
+            per_enum: 0,
             per_enum_item: 0,
             per_request: 0,
+        }
+    }
+
+    /// The constants that a counter goes by: those of its model, else the dialect's, with gpt-4's
+    /// for its vocabulary.
+    pub fn for_counter(dialect: Dialect, counter: &Counter) -> Self {
+        let rules = Self::of(dialect);
+        match counter.rules() {
+            Some(model) => model.tools,
+            None if rules.style == ToolStyle::Formula && counter.encoding() == "cl100k_base" => {
+                rules.of_gpt4()
+            }
+            None => rules,
         }
     }
 
@@ -89,7 +121,6 @@ pub struct ToolTokens {
 /// # Errors
 /// `invalid_message` if it is no list of objects; `counter_failed`, only from a foreign counter.
 pub fn tool_tokens<T: Text>(
-    dialect: Dialect,
     tools: &Value<T>,
     rules: &ToolRules,
     counter: &Counter,
@@ -108,15 +139,15 @@ pub fn tool_tokens<T: Text>(
     let mut bill = Bill {
         texts: Vec::new(),
         fixed: i64::from(rules.per_request),
-        exact: dialect == Dialect::OpenAi,
+        exact: rules.style == ToolStyle::Formula,
     };
     for (at, tool) in tools.iter().enumerate() {
         if !matches!(tool, Value::Map(_)) {
             return Err(invalid(&format!("tools[{at}] must be an object")));
         }
-        match dialect {
-            Dialect::OpenAi => bill.add_openai(tool, rules),
-            _ => bill.texts.push(tool.to_json()),
+        match rules.style {
+            ToolStyle::Formula => bill.add_function(tool, rules),
+            ToolStyle::Json => bill.texts.push(tool.to_json()),
         }
     }
     bill.total(counter)
@@ -151,7 +182,7 @@ impl Bill {
         self.texts.push(piece.to_json());
     }
 
-    fn add_openai<T: Text>(&mut self, tool: &Value<T>, rules: &ToolRules) {
+    fn add_function<T: Text>(&mut self, tool: &Value<T>, rules: &ToolRules) {
         // Either the wrapper of today or the bare function of the legacy argument.
         let function = tool.get("function").unwrap_or(tool);
         let Some(name) = string(function, "name") else {
@@ -161,93 +192,164 @@ impl Bill {
         self.texts.push(line(name, &description(function)));
         if let Value::Map(entries) = function {
             for (key, value) in entries {
-                match key.with(Keyword::of_function) {
-                    Keyword::Covered => {}
-                    Keyword::Strict => self.exact &= !matches!(value, Value::Bool(true)),
-                    Keyword::Other => self.add_uncovered(value),
-                }
+                key.with(|key| match key {
+                    "type" | "name" | "description" | "parameters" | "function" => {}
+                    "strict" => self.exact &= !matches!(value, Value::Bool(true)),
+                    _ => self.add_keyword(key, value),
+                });
             }
         }
-        let Some(parameters @ Value::Map(entries)) = function.get("parameters") else {
-            return;
-        };
-        for (key, value) in entries {
-            if key.with(Keyword::of_schema) == Keyword::Other {
-                self.add_uncovered(value);
-            }
-        }
-        if let Some(Value::Map(properties)) = parameters.get("properties") {
-            if !properties.is_empty() {
-                self.fixed += i64::from(rules.per_properties);
-            }
-            for (name, property) in properties {
-                name.with(|name| self.add_property(name, property, rules));
+        if let Some(parameters @ Value::Map(entries)) = function.get("parameters") {
+            let mut schema = Schema {
+                bill: self,
+                rules,
+                root: parameters,
+                inside: Vec::new(),
+            };
+            for (key, value) in entries {
+                key.with(|key| match key {
+                    // Which properties are required, and that there are no others, is free.
+                    "type" | "required" | "title" | "$schema" | "$defs" | "definitions" => {}
+                    "additionalProperties" if matches!(value, Value::Bool(_)) => {}
+                    "properties" => schema.add_properties(value),
+                    _ => schema.add_keyword(key, value),
+                });
             }
         }
     }
 
-    fn add_property<T: Text>(&mut self, name: &str, property: &Value<T>, rules: &ToolRules) {
-        self.fixed += i64::from(rules.per_property);
-        let kind = string(property, "type").unwrap_or_default();
-        self.texts
-            .push(line(format!("{name}:{kind}"), &description(property)));
-        let Value::Map(entries) = property else {
-            return self.add_uncovered(property);
+    /// A keyword that says more about a value: a line of its own.
+    fn add_keyword<T: Text>(&mut self, key: &str, value: &Value<T>) {
+        self.exact = false;
+        self.texts.push(format!("{key}:{}", plain(value)));
+    }
+}
+
+/// Deepest nesting of a schema that is looked into; what lies below counts as its JSON.
+const MAX_SCHEMA_DEPTH: usize = 32;
+
+/// Adds a schema to a bill, and finds what its references name.
+struct Schema<'a, 'b, T> {
+    bill: &'b mut Bill,
+    rules: &'a ToolRules,
+    root: &'a Value<T>,
+    /// References that are being followed, and levels that are open.
+    inside: Vec<Option<String>>,
+}
+
+impl<'a, T: Text> Schema<'a, '_, T> {
+    fn add_properties(&mut self, properties: &'a Value<T>) {
+        let Value::Map(properties) = properties else {
+            return self.bill.add_uncovered(properties);
         };
-        if kind.is_empty() {
-            self.exact = false;
+        if !properties.is_empty() {
+            self.bill.fixed += i64::from(self.rules.per_properties);
         }
+        for (name, property) in properties {
+            self.bill.fixed += i64::from(self.rules.per_property);
+            let kind = string(property, "type").unwrap_or_default();
+            let subject = name.with(|name| format!("{name}:{kind}"));
+            self.bill.texts.push(line(subject, &description(property)));
+            self.bill.exact &= !kind.is_empty();
+            self.add_rest(property);
+        }
+    }
+
+    /// A schema without a name: the items of an array, one of several alternatives.
+    fn add_unnamed(&mut self, schema: &'a Value<T>) {
+        self.bill.exact = false;
+        let kind = string(schema, "type").unwrap_or_default();
+        let text = line(kind, &description(schema));
+        if !text.is_empty() {
+            self.bill.texts.push(text);
+        }
+        self.add_rest(schema);
+    }
+
+    /// Everything of a schema but its type and its description.
+    fn add_rest(&mut self, schema: &'a Value<T>) {
+        let Value::Map(entries) = schema else {
+            return self.bill.add_uncovered(schema);
+        };
+        if self.inside.len() >= MAX_SCHEMA_DEPTH {
+            return self.bill.add_uncovered(schema);
+        }
+        self.inside.push(None);
         for (key, value) in entries {
-            match (key.with(Keyword::of_property), value) {
-                (Keyword::Covered, Value::Text(_)) => {}
-                (Keyword::Covered, Value::List(items)) if key.with(|key| key == "enum") => {
-                    self.fixed -= i64::from(rules.off_enum);
+            key.with(|key| match (key, value) {
+                ("type" | "description", Value::Text(_)) | ("title", _) => {}
+                ("enum", Value::List(items)) => {
+                    self.bill.fixed += i64::from(self.rules.per_enum);
                     for item in items {
-                        self.fixed += i64::from(rules.per_enum_item);
-                        match item {
-                            Value::Text(item) => self.texts.push(item.with(str::to_owned)),
-                            other => self.add_uncovered(other),
-                        }
+                        self.bill.fixed += i64::from(self.rules.per_enum_item);
+                        self.bill.exact &= matches!(item, Value::Text(_));
+                        self.bill.texts.push(plain(item));
                     }
                 }
-                (_, value) => self.add_uncovered(value),
+                _ => self.add_keyword(key, value),
+            });
+        }
+        self.inside.pop();
+    }
+
+    fn add_keyword(&mut self, key: &str, value: &'a Value<T>) {
+        match (key, value) {
+            ("properties", Value::Map(_)) => {
+                self.bill.exact = false;
+                self.add_properties(value);
             }
+            // `items` may be one schema for each place.
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::List(items)) => {
+                for item in items {
+                    self.bill.fixed += i64::from(self.rules.per_enum_item);
+                    self.add_unnamed(item);
+                }
+            }
+            ("items" | "additionalProperties" | "not", Value::Map(_)) => self.add_unnamed(value),
+            ("$ref", Value::Text(reference)) => {
+                let reference = reference.with(str::to_owned);
+                self.add_reference(reference);
+            }
+            ("type", Value::List(kinds)) => {
+                self.bill.exact = false;
+                for kind in kinds {
+                    self.bill.fixed += i64::from(self.rules.per_enum_item);
+                    self.bill.texts.push(plain(kind));
+                }
+            }
+            ("required" | "$schema" | "$defs" | "definitions", _)
+            | ("additionalProperties", Value::Bool(_)) => self.bill.exact = false,
+            _ => self.bill.add_keyword(key, value),
+        }
+    }
+
+    fn add_reference(&mut self, reference: String) {
+        self.bill.exact = false;
+        let target = reference.strip_prefix("#/").and_then(|path| {
+            path.split('/')
+                .try_fold(self.root, |value, key| value.get(key))
+        });
+        let is_open = self
+            .inside
+            .iter()
+            .any(|open| open.as_deref() == Some(reference.as_str()));
+        match target {
+            Some(target) if !is_open => {
+                self.inside.push(Some(reference));
+                self.add_unnamed(target);
+                self.inside.pop();
+            }
+            // A schema that contains itself, or stands elsewhere: its name.
+            _ => self.bill.texts.push(reference),
         }
     }
 }
 
-/// Whether the formula says what a field of a definition costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Keyword {
-    Covered,
-    Strict,
-    Other,
-}
-
-impl Keyword {
-    fn of_function(key: &str) -> Self {
-        match key {
-            "type" | "name" | "description" | "parameters" | "function" => Self::Covered,
-            "strict" => Self::Strict,
-            _ => Self::Other,
-        }
-    }
-
-    fn of_schema(key: &str) -> Self {
-        match key {
-            // Which properties are required, and that there are no others, costs nothing.
-            "type" | "properties" | "required" | "additionalProperties" | "title" | "$schema" => {
-                Self::Covered
-            }
-            _ => Self::Other,
-        }
-    }
-
-    fn of_property(key: &str) -> Self {
-        match key {
-            "type" | "description" | "enum" | "title" => Self::Covered,
-            _ => Self::Other,
-        }
+/// A text as it is, anything else as JSON.
+fn plain<T: Text>(value: &Value<T>) -> String {
+    match value {
+        Value::Text(text) => text.with(str::to_owned),
+        other => other.to_json(),
     }
 }
 

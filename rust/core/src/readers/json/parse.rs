@@ -1,0 +1,334 @@
+//! The parser: recursive descent over UTF-8, one pass, no look-back.
+
+use super::text::{pair, push_char, push_unit};
+use super::{Json, JsonText};
+use crate::node::Text;
+
+/// Deepest nesting that is parsed. More than [`MAX_DEPTH`](crate::node::MAX_DEPTH), because records wrap messages.
+pub const MAX_NESTING: usize = 512;
+
+/// Objects up to this size are searched for equal keys one by one; longer ones are sorted.
+const FEW_KEYS: usize = 16;
+
+/// Why a text is no JSON, and at which byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonError {
+    /// The byte at which parsing stopped.
+    pub at: usize,
+    /// What was expected there.
+    pub expected: &'static str,
+}
+
+/// What a [`JsonError`] expects where the nesting is the fault.
+pub(in super::super) const TOO_NESTED: &str = "nested too deeply";
+
+/// Parses one JSON value with nothing but white space around it.
+///
+/// # Errors
+/// The first byte at fault and what was expected there.
+///
+/// # Example
+/// ```
+/// # use satchel_core::readers::json::{Json, parse};
+/// assert_eq!(parse("[1, 2.50]").unwrap().to_json(), "[1,2.50]");
+/// assert_eq!(parse(r#""\ud83d""#).unwrap().to_json(), r#""\ud83d""#);
+/// ```
+pub fn parse(text: &str) -> Result<Json, JsonError> {
+    let mut parser = Parser {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+    };
+    parser.skip_space();
+    let value = parser.value(0)?;
+    parser.skip_space();
+    if parser.at < parser.bytes.len() {
+        return Err(parser.error("the end"));
+    }
+    Ok(value)
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Parser<'_> {
+    #[cold]
+    fn error(&self, expected: &'static str) -> JsonError {
+        JsonError {
+            at: self.at,
+            expected,
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn takes(&mut self, byte: u8) -> bool {
+        let is_next = self.peek() == Some(byte);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn slice(&self, from: usize, to: usize) -> &str {
+        self.text.get(from..to).unwrap_or_default()
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Json, JsonError> {
+        match self.peek() {
+            Some(b'"') => Ok(Json::Text(self.string()?)),
+            Some(b'{') => self.map(depth),
+            Some(b'[') => self.list(depth),
+            Some(b't') => self.word("true", Json::Bool(true)),
+            Some(b'f') => self.word("false", Json::Bool(false)),
+            Some(b'n') => self.word("null", Json::Null),
+            Some(b'N') => self.word("NaN", Json::Number("NaN".into())),
+            Some(b'I') => self.word("Infinity", Json::Number("Infinity".into())),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            _ => Err(self.error("a value")),
+        }
+    }
+
+    fn word(&mut self, word: &'static str, value: Json) -> Result<Json, JsonError> {
+        let end = self.at + word.len();
+        if self.bytes.get(self.at..end) != Some(word.as_bytes()) {
+            return Err(self.error("a value"));
+        }
+        self.at = end;
+        Ok(value)
+    }
+
+    fn digits(&mut self) -> Result<usize, JsonError> {
+        let from = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == from {
+            return Err(self.error("a digit"));
+        }
+        Ok(self.at - from)
+    }
+
+    fn number(&mut self) -> Result<Json, JsonError> {
+        let from = self.at;
+        let is_negative = self.takes(b'-');
+        if is_negative && self.peek() == Some(b'I') {
+            return self.word("Infinity", Json::Number("-Infinity".into()));
+        }
+        let starts_with_0 = self.peek() == Some(b'0');
+        let digits = self.digits()?;
+        if starts_with_0 && digits > 1 {
+            self.at = from + usize::from(is_negative) + 1;
+            return Err(self.error("no digit after a leading 0"));
+        }
+        let mut is_whole = true;
+        if self.takes(b'.') {
+            is_whole = false;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            is_whole = false;
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        let text = self.slice(from, self.at);
+        // `-0` is kept as text: as an integer it would lose its sign.
+        if is_whole
+            && digits <= 18
+            && !(is_negative && starts_with_0)
+            && let Ok(number) = text.parse()
+        {
+            return Ok(Json::Int(number));
+        }
+        Ok(Json::Number(text.into()))
+    }
+
+    /// The position of the next quote, backslash or control character inside a string.
+    fn plain_until(&self, from: usize) -> usize {
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        let stop = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+        let run = rest.get(..stop).unwrap_or_default();
+        // A minimum over all runs at the speed of memory; the position is needed rarely.
+        if run.iter().fold(u8::MAX, |least, byte| least.min(*byte)) < 0x20 {
+            return from + run.iter().position(|byte| *byte < 0x20).unwrap_or(stop);
+        }
+        from + stop
+    }
+
+    fn string(&mut self) -> Result<JsonText, JsonError> {
+        self.at += 1;
+        let from = self.at;
+        let end = self.plain_until(from);
+        if self.bytes.get(end) == Some(&b'"') {
+            self.at = end + 1;
+            return Ok(self.slice(from, end).into());
+        }
+        self.escaped(from, end)
+    }
+
+    /// The rest of a string whose first escape, or fault, is at `stop`.
+    fn escaped(&mut self, from: usize, mut stop: usize) -> Result<JsonText, JsonError> {
+        let mut out: Vec<u8> = Vec::with_capacity(stop - from + 64);
+        let mut from = from;
+        loop {
+            out.extend_from_slice(self.slice(from, stop).as_bytes());
+            self.at = stop;
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(JsonText::from_bytes(out));
+                }
+                Some(b'\\') => self.escape(&mut out)?,
+                Some(_) => return Err(self.error("no control character in a string")),
+                None => return Err(self.error("the end of a string")),
+            }
+            from = self.at;
+            stop = self.plain_until(from);
+        }
+    }
+
+    fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
+        let char = match self.bytes.get(self.at + 1) {
+            Some(b'"') => b'"',
+            Some(b'\\') => b'\\',
+            Some(b'/') => b'/',
+            Some(b'b') => 8,
+            Some(b'f') => 12,
+            Some(b'n') => b'\n',
+            Some(b'r') => b'\r',
+            Some(b't') => b'\t',
+            Some(b'u') => return self.unicode(out),
+            _ => return Err(self.error("an escape")),
+        };
+        out.push(char);
+        self.at += 2;
+        Ok(())
+    }
+
+    fn unicode(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
+        let Some(unit) = self.unit(self.at) else {
+            return Err(self.error("four hexadecimal digits"));
+        };
+        let low = self.unit(self.at + 6);
+        if let Some(both) = low.and_then(|low| pair(unit, low)) {
+            push_char(out, both);
+            self.at += 12;
+            return Ok(());
+        }
+        match char::from_u32(u32::from(unit)) {
+            Some(char) => push_char(out, char),
+            None => push_unit(out, Some(unit)),
+        }
+        self.at += 6;
+        Ok(())
+    }
+
+    /// The UTF-16 unit of the escape at `at`.
+    fn unit(&self, at: usize) -> Option<u16> {
+        match self.bytes.get(at..at + 6)? {
+            [b'\\', b'u', digits @ ..] => digits.iter().try_fold(0_u16, |unit, digit| {
+                let digit = char::from(*digit).to_digit(16)?;
+                Some((unit << 4) | u16::try_from(digit).ok()?)
+            }),
+            _ => None,
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Json, JsonError> {
+        self.open(depth)?;
+        let mut items = Vec::new();
+        if self.takes(b']') {
+            return Ok(Json::List(items));
+        }
+        loop {
+            items.push(self.value(depth + 1)?);
+            self.skip_space();
+            if self.takes(b']') {
+                return Ok(Json::List(items));
+            }
+            if !self.takes(b',') {
+                return Err(self.error("',' or ']'"));
+            }
+            self.skip_space();
+        }
+    }
+
+    fn open(&mut self, depth: usize) -> Result<(), JsonError> {
+        if depth >= MAX_NESTING {
+            return Err(self.error(TOO_NESTED));
+        }
+        self.at += 1;
+        self.skip_space();
+        Ok(())
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Json, JsonError> {
+        self.open(depth)?;
+        let mut entries = Vec::new();
+        if self.takes(b'}') {
+            return Ok(Json::Map(entries));
+        }
+        loop {
+            if self.peek() != Some(b'"') {
+                return Err(self.error("a key in quotes"));
+            }
+            let key = self.string()?;
+            // A key with lone surrogates names nothing that is looked for: U+FFFD will do.
+            let key: Box<str> = key.with(|key| key.into());
+            self.skip_space();
+            if !self.takes(b':') {
+                return Err(self.error("':'"));
+            }
+            self.skip_space();
+            let value = self.value(depth + 1)?;
+            let equal = (entries.len() < FEW_KEYS)
+                .then(|| entries.iter_mut().find(|(name, _)| *name == key))
+                .flatten();
+            match equal {
+                Some((_, old)) => *old = value,
+                None => entries.push((key, value)),
+            }
+            self.skip_space();
+            if self.takes(b'}') {
+                if entries.len() > FEW_KEYS {
+                    entries = without_equal_keys(entries);
+                }
+                return Ok(Json::Map(entries));
+            }
+            if !self.takes(b',') {
+                return Err(self.error("',' or '}'"));
+            }
+            self.skip_space();
+        }
+    }
+}
+
+fn without_equal_keys(entries: Vec<(Box<str>, Json)>) -> Vec<(Box<str>, Json)> {
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    let key = |index: &usize| entries.get(*index).map(|(key, _)| key);
+    order.sort_by(|a, b| key(a).cmp(&key(b)));
+    let has_equal = order.windows(2).any(|two| match two {
+        [a, b] => key(a) == key(b),
+        _ => false,
+    });
+    if !has_equal {
+        return entries;
+    }
+    let mut kept = indexmap::IndexMap::with_capacity(entries.len());
+    for (key, value) in entries {
+        kept.insert(key, value);
+    }
+    kept.into_iter().collect()
+}
