@@ -60,7 +60,9 @@ def main() -> None:
         start = time.perf_counter()
         refused, repaired = soak(dialect, count, start=7)
         took = time.perf_counter() - start
-        print(f"{dialect:<18}{repaired:>8} repaired {refused:>8} refused {took:>8.0f} s", flush=True)
+        print(
+            f"{dialect:<18}{repaired:>8} repaired {refused:>8} refused {took:>8.0f} s", flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -608,9 +608,7 @@ class WorkingSet:
             messages, system=self._system, tools=self._tools, dialect=assembler.dialect
         )
         if counted.upper > assembler.budget:
-            message = (
-                f"the repaired window needs {counted.upper} tokens, budget {assembler.budget}"
-            )
+            message = f"the repaired window needs {counted.upper} tokens, budget {assembler.budget}"
             raise BudgetError(
                 message, code="over_budget", value=counted.upper, limit=assembler.budget
             )

@@ -171,7 +171,9 @@ def alternates(messages: Sequence[Message]) -> list[str]:
     roles = [view(message).role for message in messages]
     sides = ["user" if role == "tool" else role for role in roles]
     pairs = zip(sides, sides[1:], strict=False)
-    return [f"message {index + 1}: {one} again" for index, (one, two) in enumerate(pairs) if one == two]
+    return [
+        f"message {index + 1}: {one} again" for index, (one, two) in enumerate(pairs) if one == two
+    ]
 
 
 def results_first(messages: Sequence[Message]) -> list[str]:

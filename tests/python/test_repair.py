@@ -311,7 +311,9 @@ def test_wrong_types_with_one_meaning() -> None:
         {"role": "User", "content": {"type": "text", "text": "go"}},
         {
             "role": "assistant",
-            "tool_calls": [{"id": 7, "type": "function", "function": {"name": "f", "arguments": {}}}],
+            "tool_calls": [
+                {"id": 7, "type": "function", "function": {"name": "f", "arguments": {}}}
+            ],
         },
         {"role": "tool", "tool_call_id": 7, "content": {"rows": [1, 2]}},
     ]
