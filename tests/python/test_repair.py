@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 DIALECTS: tuple[AnyDialect, ...] = get_args(AnyDialect)
 MODES = ("synthesize", "drop", "flatten")
-NO_RESULT, NO_USER = PLACEHOLDERS
+NO_RESULT, OPENER, _ = PLACEHOLDERS
 
 
 def user(text: str) -> Message:
@@ -228,7 +228,7 @@ def test_first_message() -> None:
     messages = [said("Welcome."), user("hi")]
     for dialect in ("openai", "anthropic"):
         repaired = satchel.repair(messages, dialect)
-        assert repaired[0] == user(NO_USER)
+        assert repaired[0] == user(OPENER)
         assert unchanged(repaired[1:], messages)
         assert unchanged(satchel.repair(messages, dialect, mode="drop"), messages[1:])
 

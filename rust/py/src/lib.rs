@@ -43,9 +43,9 @@ mod _core {
     use crate::message_tokens::PyMessageTokens;
     #[pymodule_export]
     use crate::prune::prune_tool_outputs;
+    use crate::readers::{PyTranscriptReader, transcript_formats};
     #[pymodule_export]
     use crate::repair::{repair_messages, repair_placeholders};
-    use crate::readers::{PyTranscriptReader, transcript_formats};
     #[pymodule_export]
     use crate::score::score_messages;
     #[pymodule_export]

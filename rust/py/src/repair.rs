@@ -77,7 +77,7 @@ fn has_no_tools(tools: &PyNode<'_>) -> bool {
 
 /// Every text that repair may put in.
 #[pyfunction]
-pub(crate) fn repair_placeholders() -> [&'static str; 2] {
+pub(crate) fn repair_placeholders() -> [&'static str; 3] {
     PLACEHOLDERS
 }
 

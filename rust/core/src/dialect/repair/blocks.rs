@@ -111,7 +111,7 @@ impl<'a, T: Text> Placing<'a, '_, T> {
         for call in calls {
             let call = &self.pairs.calls[call];
             if call.needs_result() {
-                pieces.push(Piece::result(call.new_id.clone(), call.name.clone()));
+                pieces.push(Piece::result(self.work.open_call(call)));
             }
         }
         Some(pieces)

@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use super::edit::{Edit, Path};
 use super::items::Item;
 use crate::dialect::Dialect;
+use crate::dialect::form::OpenCall;
 use crate::message::{Body, Message, Part, PartKind, PathStep, Role};
 use crate::node::Text;
 
@@ -17,8 +18,8 @@ pub(super) enum Source {
     Inside(u32, Path),
     /// A text that is made.
     Text(String),
-    /// A result that is made: id and name of its call.
-    Result(Option<String>, Option<String>),
+    /// A result that is made, for this call.
+    Result(Box<OpenCall>),
 }
 
 /// One part of a message under repair.
@@ -56,9 +57,9 @@ impl<T> Piece<'_, T> {
         }
     }
 
-    pub(super) fn result(id: Option<String>, name: Option<String>) -> Self {
+    pub(super) fn result(call: OpenCall) -> Self {
         Self {
-            source: Source::Result(id, name),
+            source: Source::Result(Box::new(call)),
             kind: PartKind::Result,
             part: None,
             block: Vec::new(),

@@ -5,6 +5,7 @@ use super::flatten::server_text;
 use super::items::{self, Item};
 use super::marks::{Marks, limit};
 use super::{Mode, NO_USER_MESSAGE, draft};
+use crate::dialect::form::OPENER;
 use crate::dialect::lint::anthropic::{ServerTool, server_tool};
 use crate::dialect::{Dialect, Traits};
 use crate::message::{Body, PartKind, PathStep, Place, Role};
@@ -119,7 +120,7 @@ fn start_with_user<T: Text>(drafts: &mut Vec<Draft<'_, T>>, mode: Mode) {
         return;
     }
     if mode != Mode::Drop {
-        let piece = Piece::text(NO_USER_MESSAGE.into());
+        let piece = Piece::text(OPENER.into());
         drafts.insert(first, Draft::made(Role::User, vec![piece]));
         return;
     }

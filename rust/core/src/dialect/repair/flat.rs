@@ -83,7 +83,7 @@ fn close<'a, T: Text>(
         let call = &pairs.calls[call];
         let item = work.item(call.draft);
         if call.needs_result() && !item.is_some_and(Item::needs_no_result) {
-            let piece = Piece::result(call.new_id.clone(), call.name.clone());
+            let piece = Piece::result(work.open_call(call));
             let mut draft = Draft::made(Role::Tool, vec![piece]);
             draft.item = item;
             out.push(draft);

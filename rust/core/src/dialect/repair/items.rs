@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value as Json, json};
-
 use super::draft::Draft;
 use super::edit::Edit;
-use crate::compaction::PLACEHOLDER;
 use crate::message::{PartKind, PathStep, Role};
 use crate::node::{Node, Text};
 
@@ -27,7 +24,7 @@ pub(crate) enum Item {
     LocalShell,
     /// A patch.
     Patch,
-    /// A call whose result no placeholder can stand for.
+    /// Another call.
     OtherCall,
     /// A question to a person, or a call that the server answers.
     Question,
@@ -76,11 +73,6 @@ impl Item {
     /// Whether it may stay without a result.
     pub(crate) fn needs_no_result(self) -> bool {
         self == Self::Question
-    }
-
-    /// Whether a placeholder can be its result.
-    pub(super) fn has_placeholder(self) -> bool {
-        self != Self::OtherCall
     }
 
     /// Whether it stays valid without its id.
@@ -177,22 +169,4 @@ pub(super) fn drop_lone_reasoning<T: Text>(drafts: &mut Vec<Draft<'_, T>>) {
     is_kept.reverse();
     let mut kept = is_kept.into_iter();
     drafts.retain(|_| kept.next().unwrap_or(true));
-}
-
-/// The placeholder result of a call.
-pub(super) fn placeholder(call: Option<Item>, id: Option<&str>) -> Json {
-    match call {
-        Some(Item::Custom) => {
-            json!({"type": "custom_tool_call_output", "call_id": id, "output": PLACEHOLDER})
-        }
-        Some(Item::LocalShell) => {
-            json!({"type": "local_shell_call_output", "id": id, "output": PLACEHOLDER})
-        }
-        Some(Item::Shell) => json!({"type": "shell_call_output", "call_id": id, "output": [
-            {"stdout": "", "stderr": PLACEHOLDER, "outcome": {"type": "exit", "exit_code": 1}},
-        ]}),
-        Some(Item::Patch) => json!({"type": "apply_patch_call_output", "call_id": id,
-            "status": "failed", "output": PLACEHOLDER}),
-        _ => json!({"type": "function_call_output", "call_id": id, "output": PLACEHOLDER}),
-    }
 }

@@ -30,8 +30,8 @@ use self::ids::IdRule;
 use self::items::Item;
 use self::pair::{Pairs, pair};
 use self::work::{Asked, Work};
+use super::form::{OPENER, PLACEHOLDER};
 use super::{Dialect, Traits, read_message};
-use crate::compaction::PLACEHOLDER;
 use crate::error::Result;
 use crate::message::{Body, Field, PartKind, PathStep, Place, Role};
 use crate::node::{Node, Text, Value};
@@ -40,7 +40,7 @@ use crate::node::{Node, Text, Value};
 pub const NO_USER_MESSAGE: &str = "[no message: a message of the user must stand here]";
 
 /// Every text that repair may put in.
-pub const PLACEHOLDERS: [&str; 2] = [PLACEHOLDER, NO_USER_MESSAGE];
+pub const PLACEHOLDERS: [&str; 3] = [PLACEHOLDER, OPENER, NO_USER_MESSAGE];
 
 /// What becomes of tool traffic that cannot stay as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,9 @@ use super::Mode;
 use super::draft::{Draft, Piece};
 use super::flatten::{Trouble, call_text, result_pieces};
 use super::items::Item;
-use super::pair::{Fate, Pairs};
-use crate::message::{Body, Part, PartKind, Role};
+use super::pair::{Call, Fate, Pairs};
+use crate::dialect::form::OpenCall;
+use crate::message::{Body, Part, PartKind, Place, Role};
 use crate::node::Text;
 
 /// What is asked of calls beside results.
@@ -75,6 +76,26 @@ impl<'a, T: Text> Work<'a, T> {
         self.heads.get(at)?.item
     }
 
+    /// A call as the one that its placeholder stands for.
+    pub(super) fn open_call(&self, call: &Call) -> OpenCall {
+        let part = self.parts[call.draft][call.piece];
+        let kind = part
+            .filter(|part| part.place == Place::Item)
+            .and_then(|part| {
+                let Body::Value(item) = &part.body else {
+                    return None;
+                };
+                let kind = item.get("type")?.as_text()?;
+                Some(kind.with(str::to_owned))
+            });
+        OpenCall {
+            id: call.new_id.clone(),
+            name: call.name.clone(),
+            place: part.map_or(Place::Content, |part| part.place),
+            kind,
+        }
+    }
+
     /// The draft with what is left of it.
     pub(super) fn draft(&mut self, at: usize) -> Draft<'a, T> {
         let pieces = self.slots[at].drain(..).flatten().collect();
@@ -131,15 +152,13 @@ impl<'a, T: Text> Work<'a, T> {
             .collect();
         let mut touched = BTreeSet::new();
         for (number, call) in pairs.calls.iter().enumerate() {
-            // A placeholder can stand for most results, but not for a picture, say.
             let item = self.heads[call.draft].item;
             if call.is_open || call.answer.is_none() && item.is_some_and(Item::needs_no_result) {
                 continue;
             }
-            let no_placeholder = item.is_some_and(|item| !item.has_placeholder());
             let trouble = if lacks[call.draft] {
                 Trouble::Unusable
-            } else if call.answer.is_none() && (mode != Mode::Synthesize || no_placeholder) {
+            } else if call.answer.is_none() && mode != Mode::Synthesize {
                 Trouble::Unanswered
             } else {
                 continue;

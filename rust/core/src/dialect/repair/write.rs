@@ -4,8 +4,6 @@ use serde_json::{Value as Json, json};
 
 use super::draft::{Draft, Piece, Source};
 use super::edit::{Base, Block, Edit, Entry, Path};
-use super::items;
-use crate::compaction::PLACEHOLDER;
 use crate::dialect::Dialect;
 use crate::message::{Message, PartKind, PathStep, Role};
 use crate::node::Text;
@@ -102,31 +100,12 @@ fn block<T>(piece: &Piece<'_, T>, dialect: Dialect) -> Block {
         Source::Part(message, _) => Block::Own(*message, piece.block.clone(), piece.edits.clone()),
         Source::Inside(message, path) => Block::Own(*message, path.clone(), Vec::new()),
         Source::Text(text) => Block::New(text_block(text, dialect)),
-        Source::Result(id, name) => Block::New(match dialect {
-            Dialect::Gemini => {
-                let mut response = json!({"response": {"error": PLACEHOLDER}});
-                for (key, value) in [("name", name), ("id", id)] {
-                    if let Some(value) = value {
-                        response[key] = Json::String(value.clone());
-                    }
-                }
-                json!({"functionResponse": response})
-            }
-            Dialect::Bedrock => json!({"toolResult": {
-                "toolUseId": id, "content": [{"text": PLACEHOLDER}], "status": "error",
-            }}),
-            _ => json!({
-                "type": "tool_result", "tool_use_id": id, "content": PLACEHOLDER, "is_error": true,
-            }),
-        }),
+        Source::Result(call) => Block::New(dialect.placeholder(call)),
     }
 }
 
 fn text_block(text: &str, dialect: Dialect) -> Json {
-    match dialect {
-        Dialect::Gemini | Dialect::Bedrock => json!({"text": text}),
-        _ => json!({"type": "text", "text": text}),
-    }
+    dialect.text_form(Role::User).block(text)
 }
 
 fn made<T: Text>(draft: &Draft<'_, T>, dialect: Dialect) -> Entry {
@@ -148,16 +127,8 @@ fn made<T: Text>(draft: &Draft<'_, T>, dialect: Dialect) -> Entry {
             let text = texts.join("\n\n");
             (json!({"role": role, "content": text}), Vec::new())
         }
-        (None, Some(Source::Result(id, name))) if dialect == Dialect::OpenAi => (
-            match id {
-                Some(id) => json!({"role": "tool", "tool_call_id": id, "content": PLACEHOLDER}),
-                None => json!({"role": "function", "name": name, "content": PLACEHOLDER}),
-            },
-            Vec::new(),
-        ),
-        (None, Some(Source::Result(id, _))) if dialect == Dialect::Responses => {
-            let id = id.as_deref();
-            (items::placeholder(draft.item, id), Vec::new())
+        (None, Some(Source::Result(call))) if !dialect.results_are_blocks() => {
+            (dialect.placeholder(call), Vec::new())
         }
         _ => {
             let blocks = draft
