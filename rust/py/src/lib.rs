@@ -43,6 +43,7 @@ mod _core {
     use crate::message_tokens::PyMessageTokens;
     #[pymodule_export]
     use crate::prune::prune_tool_outputs;
+    #[pymodule_export]
     use crate::readers::{PyTranscriptReader, transcript_formats};
     #[pymodule_export]
     use crate::repair::{repair_messages, repair_placeholders};
