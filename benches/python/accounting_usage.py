@@ -2,11 +2,11 @@
 
     python benches/python/accounting_usage.py [folder of the recorded data]
 
-Requests that are recorded whole are compared one by one, from 1,000 tokens on. Of a session only the
-growth between two calls can be compared, since what its client sent beside the messages (system
+Requests that are recorded whole are compared one by one, from 1,000 tokens on. Of a session only
+the growth between two calls can be compared, since what its client sent beside the messages (system
 prompt, tools) is not in the file; growths from 1,000 tokens on. For each model: how many, the error
-of the plain count (median, 90th percentile, bias), how often the upper estimate was at least what was
-reported, and the error of the next total when every report before it was observed. Calibrated
+of the plain count (median, 90th percentile, bias), how often the upper estimate was at least what
+was reported, and the error of the next total when every report before it was observed. Calibrated
 figures are those of the second half of each session.
 """
 
@@ -20,7 +20,7 @@ import warnings
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import satchel
 
@@ -39,6 +39,17 @@ class Call:
     new: list[Message]
     reported: int
     whole: bool = True
+
+
+@dataclass
+class Exchange:
+    """A request that was recorded whole, and what came back."""
+
+    model: str
+    dialect: str
+    messages: list[Any]
+    request: dict[str, Any]
+    response: dict[str, Any]
 
 
 @dataclass
@@ -68,6 +79,14 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
+def _table(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _tables(value: object) -> list[dict[str, Any]]:
+    return [_table(item) for item in cast("list[object]", value)] if isinstance(value, list) else []
+
+
 # --- sessions -------------------------------------------------------------------------------------
 
 
@@ -77,10 +96,10 @@ def claude_code(path: Path) -> Iterator[tuple[str, list[Call]]]:
     new: list[Message] = []
     model, turn = "", None
     for record in _lines(path):
-        message: Any = record.get("message")
-        if record.get("type") not in ("user", "assistant") or not isinstance(message, dict):
+        message = _table(record.get("message"))
+        if record.get("type") not in ("user", "assistant") or not message:
             continue
-        usage: Any = message.get("usage")
+        usage = message.get("usage")
         if record["type"] == "assistant" and usage and message.get("id") != turn:
             model, turn = message["model"], message.get("id")
             calls.append(Call(new, satchel.usage_tokens(message).input))
@@ -139,7 +158,7 @@ def codex(path: Path) -> Iterator[tuple[str, list[Call]]]:
         if record["type"] == "turn_context":
             model = payload.get("model") or model
         if payload.get("type") == "token_count":
-            usage: Any = (payload.get("info") or {}).get("last_token_usage")
+            usage = _table(_table(payload.get("info")).get("last_token_usage"))
             if usage and (not calls or usage["input_tokens"] != calls[-1].reported):
                 calls.append(Call(seen, usage["input_tokens"]))
                 seen, new = new, []
@@ -185,13 +204,15 @@ def gemini_cli(path: Path) -> Iterator[tuple[str, list[Call]]]:
             calls.append(Call(new, record["tokens"]["input"]))
             new = []
         new.append({"role": "assistant", "content": record.get("content") or ""})
-        for call in record.get("toolCalls") or []:
+        for call in _tables(record.get("toolCalls")):
             function = {"name": call["name"], "arguments": json.dumps(call["args"])}
             new[-1].setdefault("tool_calls", []).append(
                 {"id": call["id"], "type": "function", "function": function}
             )
-            results = [part["functionResponse"]["response"] for part in call.get("result") or []]
-            texts = [str(response.get("output", response)) for response in results]
+            texts: list[str] = []
+            for part in _tables(call.get("result")):
+                response = _table(_table(part.get("functionResponse")).get("response"))
+                texts.append(str(response.get("output", response)))
             new.append({"role": "tool", "tool_call_id": call["id"], "content": "\n".join(texts)})
     yield model, calls
 
@@ -255,52 +276,47 @@ def measure_requests(root: Path, rows: dict[str, Row], others: dict[str, Row]) -
     """Whole requests; ``others`` takes those that hold what is not counted."""
     for name, (dialect, key) in REQUESTS.items():
         for path in sorted((root / name).glob("*.json")):
-            document = json.loads(path.read_text(encoding="utf-8"))
-            if isinstance(document, dict) and "response" in document:
-                found = {**document, "model": (document["response"] or {}).get("model")}
-                document = [{"request": found, "response": document["response"]}]
-            if not isinstance(document, list):
-                continue
-            for entry in document:
-                request, response = entry.get("request") or {}, entry.get("response")
-                if isinstance(response, dict) and isinstance(request.get(key), list):
-                    _measure_request(entry, name, dialect, key, rows, others)
+            document: object = json.loads(path.read_text(encoding="utf-8"))
+            entries = _tables(document)
+            logged = _table(document)
+            if "response" in logged:
+                response = _table(logged["response"])
+                request = {**logged, "model": response.get("model")}
+                entries = [{"request": request, "response": response}]
+            for entry in entries:
+                request, response = _table(entry.get("request")), _table(entry.get("response"))
+                if not response or not isinstance(request.get(key), list):
+                    continue
+                hidden = any(mark in json.dumps(request) for mark in HIDDEN)
+                model = request.get("model") or response.get("modelVersion")
+                row = (others if hidden else rows)[f"{model} ({name})"]
+                exchange = Exchange(str(model), dialect, request[key], request, response)
+                _measure_request(exchange, row)
 
 
-def _measure_request(
-    entry: dict[str, Any],
-    name: str,
-    dialect: str,
-    key: str,
-    rows: dict[str, Row],
-    others: dict[str, Row],
-) -> None:
-    request, response = entry["request"], entry["response"]
-    model = request.get("model") or response.get("modelVersion") or response.get("model")
-    system = request.get("system") or request.get("instructions")
-    system = system or request.get("systemInstruction") or request.get("system_instruction")
+def _measure_request(exchange: Exchange, row: Row) -> None:
+    request = exchange.request
+    given = ("system", "instructions", "systemInstruction", "system_instruction")
+    system = next((request[name] for name in given if request.get(name)), None)
     try:
-        reported = satchel.usage_tokens(response).input
-        counter = _counter(model)
-        counted = counter.count_messages(
-            request[key], system=system, tools=request.get("tools"), dialect=dialect
+        reported = satchel.usage_tokens(exchange.response).input
+        counted = _counter(exchange.model).count_messages(
+            exchange.messages,
+            system=system,
+            tools=request.get("tools"),
+            dialect=exchange.dialect,
         )
     except satchel.SatchelError:
         return
-    if not reported:
-        return
-    text = json.dumps(request)
-    hidden = any(mark in text for mark in HIDDEN)
-    row = (others if hidden else rows)[f"{model} ({name})"]
-    if reported < LEAST_TOKENS:
+    if reported >= LEAST_TOKENS:
+        row.plain.append((counted.total - reported) / reported)
+        row.upper_held += counted.upper >= reported
+    elif reported:
         row.small.append(counted.total - reported)
-        return
-    row.plain.append((counted.total - reported) / reported)
-    row.upper_held += counted.upper >= reported
 
 
-# What makes a request cost more or less than its content: tools that run at the provider, schemas of
-# the answer, history that the provider keeps, what is not in the file.
+# What makes a request cost more or less than its content: tools that run at the provider, schemas
+# of the answer, history that the provider keeps, what is not in the file.
 HIDDEN: Final = (
     "previous_response_id",
     "web_search",

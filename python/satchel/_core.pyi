@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from satchel.counting import TextEncoder
+from satchel.counting import BatchEncoder, TextEncoder
 from satchel.errors import SatchelError
 
 __all__ = [
@@ -49,12 +49,12 @@ class Counter:
             ``encoding``, ``exact`` and ``margin``.
         exact: whether the counts are the provider's own; default: what the encoding says.
         margin: share by which the provider's count may lie above; default likewise.
-        rules: the figures of a model as JSON, as ``satchel.counter`` fills them in: what its messages,
-            calls, tools and images cost, and its factors by kind of content.
+        rules: the figures of a model as JSON, as ``satchel.counter`` fills them in: what its
+            messages, calls, tools and images cost, and its factors by kind of content.
 
     Raises:
-        InputError: ``unknown_encoding``; ``invalid_value`` for the wrong type, a negative margin, or
-            rules that cannot be read.
+        InputError: ``unknown_encoding``; ``invalid_value`` for the wrong type, a negative margin,
+            or rules that cannot be read.
 
     The ranks of a ``tiktoken.Encoding`` whose pattern is that of ``o200k_base`` or ``cl100k_base``
     feed the native encoder; of any other encoding ``encode_ordinary`` is called.
@@ -68,7 +68,7 @@ class Counter:
 
     def __new__(
         cls,
-        encoding: str | TextEncoder | _CountsText | Callable[[str], int],
+        encoding: str | TextEncoder | BatchEncoder | _CountsText | Callable[[str], int],
         /,
         *,
         exact: bool | None = None,
@@ -222,7 +222,7 @@ class Calibration:
         """Reports so far."""
     @property
     def margin(self) -> float | None:
-        """Share that the truth may lie above, by how far the last reports were off; None below 3."""
+        """Share that the truth may lie above, by how far reports were off; None below three."""
     def observe(self, estimated: object, usage: object, /) -> Calibration:
         """What is known after one more report.
 
@@ -386,7 +386,7 @@ class WorkingSet:
     def append(self, messages: Iterable[object]) -> None:
         """Appends messages; all or, on an error, none."""
     def apply(self, event: str, counter: Counter | None = None) -> None:
-        """Folds one event, given as JSON, at the end of the log; ``counter`` is the one it names."""
+        """Folds one event, given as JSON, at the end of the log; ``counter`` if it names one."""
     def window(self, *, synthesize: bool) -> tuple[list[Any], _Figures]:
         """The messages of the window at the pending boundary, and its figures.
 

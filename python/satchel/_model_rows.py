@@ -262,7 +262,7 @@ def _dashed(name: str) -> str:
 
 
 def details_of(name: str) -> Fields:
-    """Prices and other details of a known version: those of the longest name that it goes on from."""
+    """Prices and the like of a known version: those of the longest name that it goes on from."""
     details = shipped().details
     name = _dashed(name)
     starts = [start for start in details if is_or_extends(name, start)]

@@ -1,8 +1,8 @@
 """Which counter counts for a model: exact where the vocabulary is public, an estimate elsewhere.
 
-The counter of a model carries that model's rules (overheads, calls, tools, images, factors), so that
-everything that counts with it counts alike. Its ``name`` is the model's, and `counter` finds it
-again by that.
+The counter of a model carries that model's rules (overheads, calls, tools, images, factors), so
+that everything that counts with it counts alike. Its ``name`` is the model's, and `counter` finds
+it again by that.
 """
 
 from __future__ import annotations
@@ -37,6 +37,16 @@ class TextEncoder(Protocol):
         ...
 
 
+@runtime_checkable
+class BatchEncoder(Protocol):
+    """A tokenizer that encodes a list of texts at once, such as ``tokenizers.Tokenizer``."""
+
+    @property
+    def encode_batch_fast(self) -> Callable[..., Sequence[object]]:
+        """Takes the texts and ``add_special_tokens``; returns the encoding of each."""
+        ...
+
+
 class CountsText(Protocol):
     """A counter of the caller's own."""
 
@@ -45,7 +55,7 @@ class CountsText(Protocol):
         ...
 
 
-AnyCounter: TypeAlias = "str | TextEncoder | CountsText | Callable[[str], int]"
+AnyCounter: TypeAlias = "str | TextEncoder | BatchEncoder | CountsText | Callable[[str], int]"
 """What counts: ours, the name of an encoding or estimator, a ``tiktoken.Encoding``, an object with
 ``count(text)``, or a callable ``text -> int``."""
 
@@ -68,8 +78,8 @@ def counter(
             ``"cl100k_base"``, ``"scripts"``, ``"chars3"``, ``"chars4"``), or the name of a model.
         tokenizer: what counts in its place: the name of an encoding or estimator; a
             ``tiktoken.Encoding``, whose ranks feed the native encoder if its pattern is that of
-            ``o200k_base`` or ``cl100k_base``, and whose own ``encode_ordinary`` is called if not; or
-            the path of a ``tokenizer.json`` (needs the extra ``tokenizers``). The rules of the
+            ``o200k_base`` or ``cl100k_base``, and whose own ``encode_ordinary`` is called if not;
+            or the path of a ``tokenizer.json`` (needs the extra ``tokenizers``). The rules of the
             model, if it is known, still hold for everything but text.
 
     Returns:

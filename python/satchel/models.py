@@ -124,12 +124,13 @@ class ImageRules(NamedTuple):
 
     * ``grid`` (Anthropic): squares of ``side``, after a resize to at most ``max_side`` and
       ``max_tokens`` of them.
-    * ``tiles`` (OpenAI): ``base`` for low detail, else ``tile`` more for each 512 by 512, after a fit
-      into 2,048 by 2,048 and of the short side to 768.
+    * ``tiles`` (OpenAI): ``base`` for low detail, else ``tile`` more for each 512 by 512, after a
+      fit into 2,048 by 2,048 and of the short side to 768.
     * ``patches`` (OpenAI): squares of 32, scaled down to ``budget`` and ``max_side``, times
       ``multiplier``; ``original`` has the two figures for that detail, which ``auto`` means if
       ``auto_original``.
-    * ``squares`` (Gemini): ``tile`` if both sides are at most ``small``, else for each ``side`` square.
+    * ``squares`` (Gemini): ``tile`` if both sides are at most ``small``, else for each square of
+      ``side``.
     * ``levels`` (Gemini): by the resolution asked for: ``low``, ``medium``, ``high``, ``ultra``.
     * ``flat``: ``tokens``.
     """
@@ -571,11 +572,16 @@ def _prices(fields: Fields) -> Prices | None:
 def _cache(fields: Fields) -> CacheRules:
     named = fields["cache"]
     rules: Fields = shipped().caches[named] if isinstance(named, str) else dict(named)
+    rules = {
+        **rules,
+        "min_prefix": fields.get("cache_min_prefix", rules["min_prefix"]),
+        "read": fields.get("cache_read", rules["read"]),
+    }
     return CacheRules(
-        min_prefix=fields.get("cache_min_prefix", rules["min_prefix"]),
+        min_prefix=rules["min_prefix"],
         breakpoints=rules["breakpoints"],
         lookback=rules["lookback"],
         ttl_s=tuple(rules["ttl_s"]),
         write=tuple(map(float, rules["write"])),
-        read=float(fields.get("cache_read", rules["read"])),
+        read=float(rules["read"]),
     )

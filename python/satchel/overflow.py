@@ -12,9 +12,9 @@ from typing import Final, cast
 
 __all__ = ["is_overflow_error", "overflow_details"]
 
-# Every fragment of one entry must be there. Where each was seen: OpenAI chat (code, sentence),
-# Responses, Anthropic (since Claude 3; before 4.5; request in bytes; stop reason since 4.5), Bedrock,
-# Gemini, xAI.
+# Every fragment of one entry must be there, in the order: OpenAI chat (code, sentence), Responses,
+# Anthropic (prompt; with max_tokens, before 4.5), Bedrock, Gemini, xAI, Anthropic (bytes of the
+# request; stop reason since 4.5).
 _FRAGMENTS: Final = (
     ("context_length_exceeded",),
     ("maximum context length",),
@@ -39,7 +39,7 @@ _OTHER: Final = (
     "permission_error",
     "overloaded_error",
 )
-_OTHER_STATUS: Final = frozenset({401, 403, 429})
+_OTHER_STATUS: Final[tuple[object, ...]] = (401, 403, 429)
 # What was sent and what is allowed; each pair of patterns is of one provider.
 _NUMBERS: Final = tuple(
     (re.compile(actual), re.compile(limit))
@@ -119,13 +119,10 @@ def overflow_details(error: object) -> tuple[int, int] | None:
 
 
 def _overflow_text(error: object) -> str | None:
-    texts: list[str] = []
-    for text in _texts(error, 0, set()):
-        if text is None:
-            return None
-        texts.append(text.lower())
-    everything = "\n".join(texts)
-    if any(other in everything for other in _OTHER):
+    found = _Texts()
+    found.look(error, 0)
+    everything = "\n".join(found.texts).lower()
+    if found.is_other or any(other in everything for other in _OTHER):
         return None
     for fragments in _FRAGMENTS:
         if all(fragment in everything for fragment in fragments):
@@ -133,45 +130,45 @@ def _overflow_text(error: object) -> str | None:
     return None
 
 
-def _texts(value: object, depth: int, seen: set[int]) -> Iterator[str | None]:
-    """Every sentence of an error; None if its status says that it is about something else."""
-    if value is None or depth > _MAX_DEPTH:
-        return
-    if isinstance(value, str):
-        yield value
-        return
-    if isinstance(value, bytes):
-        yield value.decode(errors="replace")
-        return
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, Mapping):
-        for key in _KEYS:
-            yield from _texts(cast("Mapping[str, object]", value).get(key), depth + 1, seen)
-        return
-    if isinstance(value, (list, tuple)):
-        for item in cast("tuple[object, ...]", value):
-            yield from _texts(item, depth + 1, seen)
-        return
-    if isinstance(value, (bool, int, float)):
-        return
-    for name in ("status_code", "status", "http_status"):
-        if getattr(value, name, None) in _OTHER_STATUS:
-            yield None
-    if isinstance(value, BaseException):
-        yield str(value)
-    for name in (*_ATTRIBUTES, "stop_reason"):
-        found = _attribute(value, name)
-        if not callable(found):
-            yield from _texts(found, depth + 1, seen)
-    for name in ("__cause__", "__context__"):
-        yield from _texts(getattr(value, name, None), depth + 1, seen)
+class _Texts:
+    """Every sentence of an error, and whether its status says that it is about something else."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.is_other = False
+        self._seen: set[int] = set()
+
+    def look(self, value: object, depth: int) -> None:
+        if isinstance(value, str):
+            self.texts.append(value)
+        elif isinstance(value, bytes):
+            self.texts.append(value.decode(errors="replace"))
+        elif value is not None and depth <= _MAX_DEPTH and id(value) not in self._seen:
+            self._seen.add(id(value))
+            for inner in self._inside(value):
+                self.look(inner, depth + 1)
+
+    def _inside(self, value: object) -> Iterator[object]:
+        if isinstance(value, Mapping):
+            fields = cast("Mapping[str, object]", value)
+            yield from (fields.get(key) for key in _KEYS)
+        elif isinstance(value, (list, tuple)):
+            yield from cast("tuple[object, ...]", value)
+        elif not isinstance(value, (bool, int, float)):
+            statuses = (_attribute(value, name) for name in ("status_code", "status"))
+            self.is_other |= any(status in _OTHER_STATUS for status in statuses)
+            if isinstance(value, BaseException):
+                yield str(value)
+            for name in (*_ATTRIBUTES, "stop_reason", "__cause__", "__context__"):
+                found = _attribute(value, name)
+                if not callable(found):
+                    yield found
 
 
 def _attribute(value: object, name: str) -> object:
     """An attribute; None where reading it fails, as with the text of a response not read yet."""
     try:
-        return getattr(value, name, None)
+        found: object = getattr(value, name, None)
     except Exception:  # noqa: BLE001 - a property of somebody else's class may raise anything
         return None
+    return found

@@ -21,6 +21,8 @@ from satchel.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
+    from satchel.usage import Usage
+
 __all__ = [
     "FORMATS",
     "STDIN",
@@ -74,26 +76,15 @@ class ReportedUsage:
 
     Attributes:
         index: how many messages the call was given, so the index of the first one of its reply.
-        input: input tokens outside the cache.
-        cache_read: input tokens read from the cache.
-        cache_write: input tokens written to the cache.
-        output: output tokens, reasoning included.
+        tokens: the figures, in the one meaning of ``usage_tokens``.
         model: the model that answered, or None.
         record: the record itself, as it stands in the file.
     """
 
     index: int
-    input: int
-    cache_read: int
-    cache_write: int
-    output: int
+    tokens: Usage
     model: str | None
     record: dict[str, Any] = field(repr=False)
-
-    @property
-    def total_input(self) -> int:
-        """Tokens of the whole input of the call, cached or not."""
-        return self.input + self.cache_read + self.cache_write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,16 +222,18 @@ def _read_file(
         for item in reader.finish() if at_end else reader.feed(piece):
             if isinstance(item, tuple):
                 line, what = item
-                error = file_error(source, what, line=line)
+                problem = file_error(source, what, line=line)
                 if report is None:
-                    raise error
-                report(error)
+                    raise problem
+                report(problem)
             else:
                 yield _transcript(item, source, index)
                 index += 1
 
 
 def _transcript(found: dict[str, Any], source: str, index: int) -> Transcript:
+    from satchel.usage import Usage  # noqa: PLC0415 - loads the native half
+
     dialect = cast("str | None", found["dialect"])
     guess = "openai" if found["system"] is None else "anthropic"
     return Transcript(
@@ -254,7 +247,10 @@ def _transcript(found: dict[str, Any], source: str, index: int) -> Transcript:
         source=source,
         index=index,
         line=found["line"],
-        usage=tuple(ReportedUsage(*row) for row in found["usage"]),
+        usage=tuple(
+            ReportedUsage(place, Usage(*figures), model, record)
+            for place, figures, model, record in found["usage"]
+        ),
         metadata=found["metadata"],
     )
 

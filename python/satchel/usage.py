@@ -1,7 +1,7 @@
 """What a provider reports that a request cost, whichever provider it is.
 
-Every provider names the same figures differently, and some leave the cached tokens out of the input.
-`usage_tokens` brings them to one meaning: ``input`` is everything the model read.
+Every provider names the same figures differently, and some leave the cached tokens out of the
+input. `usage_tokens` brings them to one meaning: ``input`` is everything the model read.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def usage_tokens(response: object) -> Usage:
 
     Args:
         response: a response or its usage record, as a dict or an object with attributes: OpenAI
-            (chat and Responses), Anthropic, Gemini, Bedrock, DeepSeek, LiteLLM and what follows them.
-            Anthropic's ``iterations`` (server-side compaction) are summed, since the figures beside
-            them leave compaction out.
+            (chat and Responses), Anthropic, Gemini, Bedrock, DeepSeek, LiteLLM and what follows
+            them. Anthropic's ``iterations`` (server-side compaction) are summed, since the figures
+            beside them leave compaction out.
 
     Returns:
         Tokens with one meaning for all of them, see `Usage`.
@@ -89,7 +89,7 @@ def _read(record: object) -> Usage | None:
         found = [part for part in parts if part is not None]
         if found:
             return Usage(*map(sum, zip(*found, strict=True)))
-    for read in (_chat, _gemini, _bedrock, _messages_or_responses, _langchain_or_pi):
+    for read in (_chat, _gemini, _bedrock, _messages_or_responses, _agent_log):
         usage = read(record)
         if usage is not None:
             return usage
@@ -139,7 +139,7 @@ def _bedrock(record: object) -> Usage | None:
 
 
 def _messages_or_responses(record: object) -> Usage | None:
-    """Anthropic's input leaves cached tokens out; the Responses API's and LangChain's holds them."""
+    """Anthropic's input leaves cached tokens out; that of Responses and LangChain holds them."""
     given = _number(record, "input_tokens")
     if given is None:
         return None
@@ -158,7 +158,7 @@ def _messages_or_responses(record: object) -> Usage | None:
     return Usage(given, read, write, output)
 
 
-def _langchain_or_pi(record: object) -> Usage | None:
+def _agent_log(record: object) -> Usage | None:
     """Agents' own logs: the input leaves cached tokens out (pi, Kimi)."""
     fresh = _either(record, "input", "inputOther")
     if fresh is None:

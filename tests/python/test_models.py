@@ -437,7 +437,7 @@ def test_a_caller_s_images_and_cache(register: Callable[..., None]) -> None:
     assert (model.cache.min_prefix, model.cache.breakpoints) == (99, 4)
     assert model.prices is not None
     assert (model.prices.input, model.prices.output) == (1, 2.5)
-    for wrong in (
+    wrong_fields: list[dict[str, Any]] = [
         {"images": "no-such"},
         {"images": {"base": 1}},
         {"images": {"kind": "tiles", "dots": 1}},
@@ -446,9 +446,11 @@ def test_a_caller_s_images_and_cache(register: Callable[..., None]) -> None:
         {"cache": {"read": 1.0}},
         {"tool_style": "poem"},
         {"prefix_bound": 1},
-    ):
+    ]
+    any_register: Any = models.register
+    for wrong in wrong_fields:
         with pytest.raises(InputError) as caught:
-            models.register("acme-sees-not", window=1, encoding="chars4", **wrong)  # type: ignore[arg-type] # wrong on purpose
+            any_register("acme-sees-not", window=1, encoding="chars4", **wrong)
         assert caught.value.code == "invalid_value"
 
 
@@ -466,7 +468,9 @@ def test_prices_agree_with_a_public_table() -> None:
         except LookupError:
             continue
         prices = found.get_prices(when)
-        shown = [getattr(price, "base", price) for price in (prices.input_mtok, prices.output_mtok)]
+        shown: list[Any] = [
+            getattr(price, "base", price) for price in (prices.input_mtok, prices.output_mtok)
+        ]
         ours = [details.get("input_price"), details.get("output_price")]
         assert [float(price or 0) for price in shown] == pytest.approx(ours), name
         compared += 1

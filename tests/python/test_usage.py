@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 import satchel
 from satchel import Calibration, Usage, usage_tokens
 from satchel.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 RECORDS: list[tuple[str, dict[str, Any], Usage]] = [
     (
@@ -158,8 +161,11 @@ RECORDS: list[tuple[str, dict[str, Any], Usage]] = [
 def as_object(value: Any) -> Any:
     """The same record as an SDK would hand it over."""
     if isinstance(value, dict):
-        return SimpleNamespace(**{key: as_object(inner) for key, inner in value.items()})
-    return [as_object(inner) for inner in value] if isinstance(value, list) else value
+        fields = cast("dict[str, Any]", value)
+        return SimpleNamespace(**{key: as_object(inner) for key, inner in fields.items()})
+    if isinstance(value, list):
+        return [as_object(inner) for inner in cast("Iterable[Any]", value)]
+    return value
 
 
 @pytest.mark.parametrize(

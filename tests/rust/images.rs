@@ -189,7 +189,7 @@ fn jpeg(width: u16, height: u16, profile: u16, frame: u8) -> Vec<u8> {
     bytes
 }
 
-fn riff(kind: &[u8; 4], body: &[u8]) -> Vec<u8> {
+fn riff(kind: [u8; 4], body: &[u8]) -> Vec<u8> {
     let mut bytes = b"RIFF\x24\0\0\0WEBP".to_vec();
     bytes.extend(kind);
     bytes.extend((body.len() as u32).to_le_bytes());
@@ -201,20 +201,20 @@ fn webp_lossy(width: u16, height: u16) -> Vec<u8> {
     let mut body = vec![0x30, 1, 0, 0x9D, 1, 0x2A];
     body.extend((width & 0x3FFF | 0x4000).to_le_bytes());
     body.extend((height & 0x3FFF).to_le_bytes());
-    riff(b"VP8 ", &body)
+    riff(*b"VP8 ", &body)
 }
 
 fn webp_lossless(width: u32, height: u32) -> Vec<u8> {
     let mut body = vec![0x2F];
     body.extend(((width - 1) | (height - 1) << 14).to_le_bytes());
-    riff(b"VP8L", &body)
+    riff(*b"VP8L", &body)
 }
 
 fn webp_extended(width: u32, height: u32) -> Vec<u8> {
     let mut body = vec![0x10, 0, 0, 0];
     body.extend(&(width - 1).to_le_bytes()[..3]);
     body.extend(&(height - 1).to_le_bytes()[..3]);
-    riff(b"VP8X", &body)
+    riff(*b"VP8X", &body)
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn sizes_come_from_the_header_of_every_kind() {
         let broken_lines: String = bare
             .as_bytes()
             .chunks(76)
-            .map(|line| format!("{}\r\n", std::str::from_utf8(line).unwrap()))
+            .flat_map(|line| [std::str::from_utf8(line).unwrap(), "\r\n"])
             .collect();
         let url_safe = bare.replace('+', "-").replace('/', "_");
         for payload in [bare, url, broken_lines, url_safe] {

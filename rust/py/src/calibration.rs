@@ -15,6 +15,10 @@ pub(crate) struct PyCalibration(pub(crate) Calibration);
 #[pymethods]
 impl PyCalibration {
     #[new]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "the keyword arguments of one Python constructor"
+    )]
     #[pyo3(signature = (
         *, factor=1.0, offset=0.0, n=0, estimated=0, reported=0,
         counted_growth=0.0, reported_growth=0.0, error=0.0

@@ -251,11 +251,11 @@ impl Counted {
     fn sums(&self, counter: &Counter, calibration: Option<Scale>) -> Counts {
         let messages: u64 = self.per_message.iter().copied().map(u64::from).sum();
         let fixed = u64::from(self.system) + u64::from(self.tools.tokens);
-        let counted = messages + fixed + u64::from(self.overhead);
+        let sum = messages + fixed + u64::from(self.overhead);
         let margin = counter.margin();
         let (total, upper) = match calibration {
-            None => (counted, (counted as f64 * (1.0 + margin)).ceil() as u64),
-            Some(scale) => (scale.estimate(counted), scale.upper(counted, margin)),
+            None => (sum, (sum as f64 * (1.0 + margin)).ceil() as u64),
+            Some(scale) => (scale.estimate(sum), scale.upper(sum, margin)),
         };
         Counts {
             total,

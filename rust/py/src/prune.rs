@@ -65,9 +65,9 @@ impl Rules {
     ) -> PyResult<Option<Bound<'py, PyDict>>> {
         let py = message.py();
         if let Some(parts) = message.get_item(intern!(py, "parts"))? {
-            let parts = self.each(&parts, |part| {
-                self.inside(part, &["functionResponse", "function_response"], |result| {
-                    self.inside(result, &["response"], |response| {
+            let parts = Self::each(&parts, |part| {
+                Self::inside(part, &["functionResponse", "function_response"], |result| {
+                    Self::inside(result, &["response"], |response| {
                         self.strings(response, None)
                     })
                 })
@@ -86,7 +86,7 @@ impl Rules {
             let edited = match self.content(&output)? {
                 Some(edited) => Some(edited),
                 // The streams of a shell are cut one by one.
-                None => self.each(&output, |entry| self.strings(entry, Some(&streams)))?,
+                None => Self::each(&output, |entry| self.strings(entry, Some(&streams)))?,
             };
             return with_field(message, key, edited);
         }
@@ -95,7 +95,6 @@ impl Rules {
 
     /// The items of a list, each as `edit` makes it; `None` if nothing changes.
     fn each<'py>(
-        &self,
         list: &Bound<'py, PyAny>,
         edit: impl Fn(&Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, PyDict>>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -117,7 +116,6 @@ impl Rules {
 
     /// A copy with the dict under the first of `keys` that is there as `edit` makes it.
     fn inside<'py>(
-        &self,
         fields: &Bound<'py, PyDict>,
         keys: &[&'static str],
         edit: impl Fn(&Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, PyDict>>>,
@@ -186,7 +184,7 @@ impl Rules {
                 edited.append(copy)?;
                 is_edited = true;
             } else if let Ok(fields) = block.cast::<PyDict>()
-                && let Some(copy) = self.inside(fields, &["toolResult"], |result| {
+                && let Some(copy) = Self::inside(fields, &["toolResult"], |result| {
                     match result.get_item(intern!(py, "content"))? {
                         Some(content) => {
                             with_field(result, intern!(py, "content"), self.content(&content)?)

@@ -125,16 +125,13 @@ impl PyTranscriptReader {
     fn usage<'py>(&mut self, py: Python<'py>, usage: Usage) -> PyResult<Bound<'py, PyTuple>> {
         let record = self.value(py, usage.record)?;
         let model = usage.model.as_deref();
-        (
-            usage.index,
+        let figures = (
             usage.input,
             usage.cache_read,
             usage.cache_write,
             usage.output,
-            model,
-            record,
-        )
-            .into_pyobject(py)
+        );
+        (usage.index, figures, model, record).into_pyobject(py)
     }
 
     fn list<'py>(&mut self, py: Python<'py>, items: Vec<Json>) -> PyResult<Bound<'py, PyList>> {

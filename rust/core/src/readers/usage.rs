@@ -3,17 +3,15 @@
 use super::json::Json;
 
 /// The tokens of one call, as the provider reported them.
-///
-/// `input + cache_read + cache_write` is the whole input of the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// How many messages the call was given: the index of the first message of its reply.
     pub index: usize,
-    /// Input tokens outside the cache.
+    /// All input tokens: what was read from a cache and written to one included.
     pub input: u64,
-    /// Input tokens read from the cache.
+    /// Input tokens read from a cache.
     pub cache_read: u64,
-    /// Input tokens written to the cache.
+    /// Input tokens written to a cache.
     pub cache_write: u64,
     /// Output tokens, reasoning included.
     pub output: u64,
@@ -28,6 +26,48 @@ pub(super) fn usage(index: usize, model: Option<&str>, record: &Json) -> Option<
     if !record.is_map() {
         return None;
     }
+    // Where the provider compacts on its side, the figures beside `iterations` leave that out.
+    let iterations = record.items_at("iterations").iter();
+    let parts: Vec<Figures> = iterations.map(figures).collect();
+    let found = if parts.iter().any(|part| *part != Figures::default()) {
+        parts.into_iter().fold(Figures::default(), Figures::plus)
+    } else {
+        figures(record)
+    };
+    if found == Figures::default() {
+        return None;
+    }
+    Some(Usage {
+        index,
+        input: found.input,
+        cache_read: found.read,
+        cache_write: found.write,
+        output: found.output,
+        model: model.filter(|model| !model.is_empty()).map(Into::into),
+        record: record.clone(),
+    })
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Figures {
+    input: u64,
+    read: u64,
+    write: u64,
+    output: u64,
+}
+
+impl Figures {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            read: self.read.saturating_add(other.read),
+            write: self.write.saturating_add(other.write),
+            output: self.output.saturating_add(other.output),
+        }
+    }
+}
+
+fn figures(record: &Json) -> Figures {
     let number = |path: &[&str]| record.at(path).and_then(Json::as_u64);
     let first = |paths: &[&[&str]]| paths.iter().find_map(|path| number(path)).unwrap_or(0);
     let read = first(&[
@@ -37,6 +77,7 @@ pub(super) fn usage(index: usize, model: Option<&str>, record: &Json) -> Option<
         &["cache_read_input_tokens"],
         &["cachedContentTokenCount"],
         &["cached_input_tokens"],
+        &["prompt_cache_hit_tokens"],
         &["input_tokens_cache_read"],
         &["cacheReadInputTokens"],
         &["cacheRead"],
@@ -51,15 +92,6 @@ pub(super) fn usage(index: usize, model: Option<&str>, record: &Json) -> Option<
         &["cacheWrite"],
         &["inputCacheCreation"],
     ]);
-    let thoughts = first(&[&["thoughtsTokenCount"], &["thoughts"]]);
-    let output = thoughts
-        + first(&[
-            &["completion_tokens"],
-            &["output_tokens"],
-            &["candidatesTokenCount"],
-            &["outputTokens"],
-            &["output"],
-        ]);
     let given = first(&[
         &["prompt_tokens"],
         &["input_tokens"],
@@ -68,23 +100,25 @@ pub(super) fn usage(index: usize, model: Option<&str>, record: &Json) -> Option<
         &["inputOther"],
         &["input"],
     ]);
+    let output = first(&[
+        &["completion_tokens"],
+        &["output_tokens"],
+        &["candidatesTokenCount"],
+        &["outputTokens"],
+        &["output"],
+    ]);
     let input = if includes_cache(record) {
-        given.saturating_sub(read.saturating_add(write))
-    } else {
         given
+    } else {
+        given.saturating_add(read).saturating_add(write)
     };
-    if input == 0 && read == 0 && write == 0 && output == 0 {
-        return None;
+    Figures {
+        input: input.saturating_add(first(&[&["toolUsePromptTokenCount"]])),
+        read,
+        write,
+        // Gemini counts thoughts beside the answer.
+        output: output.saturating_add(first(&[&["thoughtsTokenCount"], &["thoughts"]])),
     }
-    Some(Usage {
-        index,
-        input,
-        cache_read: read,
-        cache_write: write,
-        output,
-        model: model.filter(|model| !model.is_empty()).map(Into::into),
-        record: record.clone(),
-    })
 }
 
 /// Whether the input tokens of this record include the cached ones: so with `OpenAI`, Gemini and

@@ -190,7 +190,7 @@ fn count_in_one_batch<'a, T: Text>(
     for part in parts {
         let before = texts.len();
         let fixed = visit(part, counter.rules(), &mut |text| {
-            texts.push(text.to_owned())
+            texts.push(text.to_owned());
         });
         rows.push((part, fixed, texts.len() - before));
     }
@@ -326,13 +326,11 @@ fn visit_arguments<T: Text>(body: &Body<T>, calls: CallRules, count: &mut impl F
 /// Arguments that came as the text of a JSON object.
 fn visit_json_arguments(text: &str, calls: CallRules, count: &mut impl FnMut(&str)) -> u32 {
     let parsed: Option<serde_json::Value> = serde_json::from_str(text).ok();
-    match parsed.as_ref().map(|parsed| parsed.capture()) {
-        Some(Ok(value @ Value::Map(_))) => visit_arguments(&Body::Value(value), calls, count),
-        _ => {
-            count(text);
-            0
-        }
+    if let Some(Ok(value @ Value::Map(_))) = parsed.as_ref().map(|parsed| parsed.capture()) {
+        return visit_arguments(&Body::Value(value), calls, count);
     }
+    count(text);
+    0
 }
 
 /// Tokens of the arguments of a call as they stand, to be compared with [`replaced_arguments`].
@@ -506,12 +504,12 @@ fn visit_reasoning<T: Text>(
     }
     for key in ["thinking", "text", "summary", "reasoning"] {
         if let Some(text) = value.get(key).and_then(Value::as_text) {
-            return text.with(|text| match signed_tokens(value, text, rules) {
-                Some(tokens) => tokens,
-                None => {
-                    count(text);
-                    0
+            return text.with(|text| {
+                if let Some(tokens) = signed_tokens(value, text, rules) {
+                    return tokens;
                 }
+                count(text);
+                0
             });
         }
     }

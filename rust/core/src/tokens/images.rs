@@ -302,9 +302,8 @@ impl<'a, T: Text> Found<'a, T> {
             match value.as_text() {
                 Some(text) if is_payload && self.payload.is_none() => self.payload = Some(text),
                 Some(text) if is_detail => self.detail = text.with(Detail::of),
-                Some(_) => {}
                 None if depth < 3 => self.look(value, depth + 1),
-                None => {}
+                _ => {}
             }
         }
     }

@@ -66,8 +66,8 @@ fn is_same(built_in: &dyn Encoder, ranks: &IndexMap<Box<[u8]>, u32>) -> bool {
 
 struct Ranks<S> {
     name: Box<str>,
-    ranks: IndexMap<Box<[u8]>, u32>,
-    /// Ids in order, and where their bytes are in `ranks`.
+    ids: IndexMap<Box<[u8]>, u32>,
+    /// Ids in order, and where their bytes are in `ids`.
     by_id: Box<[(u32, u32)]>,
     split: PhantomData<fn(S)>,
 }
@@ -76,7 +76,7 @@ impl<S> Debug for Ranks<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ranks")
             .field("name", &self.name)
-            .field("tokens", &self.ranks.len())
+            .field("tokens", &self.ids.len())
             .finish_non_exhaustive()
     }
 }
@@ -100,7 +100,7 @@ impl<S: Split> Encoder for Ranks<S> {
     fn token(&self, id: u32) -> Option<&[u8]> {
         let at = self.by_id.binary_search_by_key(&id, |&(id, _)| id).ok()?;
         let (_, place) = self.by_id.get(at)?;
-        let (bytes, _) = self.ranks.get_index(*place as usize)?;
+        let (bytes, _) = self.ids.get_index(*place as usize)?;
         Some(bytes)
     }
 
@@ -135,7 +135,7 @@ impl<S: Split> Ranks<S> {
         }
         Ok(Self {
             name: name.into(),
-            ranks,
+            ids: ranks,
             by_id: by_id.into(),
             split: PhantomData,
         })
@@ -157,7 +157,7 @@ impl<S: Split> Ranks<S> {
         while at < text.len() {
             let end = S::piece_end(text, at).max(at + 1);
             let piece = &text[at..end];
-            let fits = match self.ranks.get(piece) {
+            let fits = match self.ids.get(piece) {
                 Some(&id) => show(id),
                 None => self.merge(piece, show),
             };
@@ -171,7 +171,7 @@ impl<S: Split> Ranks<S> {
 
     fn rank(&self, piece: &[u8], start: u32, end: u32) -> Option<u32> {
         let bytes = piece.get(start as usize..end as usize)?;
-        self.ranks.get(bytes).copied()
+        self.ids.get(bytes).copied()
     }
 
     /// Byte-pair encoding: of all neighbouring pairs the one with the lowest rank merges first, the
