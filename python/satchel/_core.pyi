@@ -316,9 +316,9 @@ def repair_messages(
     traits: list[str],
     system: object = None,
     tools: object = None,
-    open_end: bool = False,
+    for_planner: bool = False,
 ) -> list[Any]:
-    """The messages of ``satchel.repair``; with ``open_end`` calls of the last step stay open."""
+    """The messages of ``satchel.repair``; with ``for_planner`` as steps, the last one open."""
 
 def repair_placeholders() -> list[str]:
     """Every text that ``satchel.repair`` may put in."""

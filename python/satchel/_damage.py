@@ -103,12 +103,12 @@ class Repairs:
         found = lint(messages, self._dialect, system=system, tools=tools, model=self._model)
         if all(one.severity != "error" for one in found):
             return None
-        return self._mended(messages, open_end=False)
+        return self._mended(messages, for_planner=False)
 
     def _may_mend(self, error: InputError) -> bool:
         return self._is_on and error.code in _DAMAGE and error.index is not None
 
-    def _mended(self, messages: list[Any], *, open_end: bool = True) -> list[Any]:
+    def _mended(self, messages: list[Any], *, for_planner: bool = True) -> list[Any]:
         system, tools = self._request()
         mended = _core.repair_messages(
             messages,
@@ -117,6 +117,6 @@ class Repairs:
             traits=traits_of(self._model),
             system=system,
             tools=tools,
-            open_end=open_end,
+            for_planner=for_planner,
         )
         return cast("list[Any]", mended)

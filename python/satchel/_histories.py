@@ -56,6 +56,9 @@ def _history(draw: DrawFn, dialect: str, max_steps: int, damage: bool) -> list[M
         else:
             call_ids = [f"call_{next(ids)}" for _ in range(step)]
             messages += _calls(draw, grown, call_ids)
+    if messages and messages[-1]["role"] == "assistant":
+        # A prefill, which must not end in white space.
+        messages[-1]["content"] = "yes"
     messages = spell(messages)
     if damage and messages:
         for _ in range(draw(st.integers(1, 4))):

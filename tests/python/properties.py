@@ -228,13 +228,30 @@ def nothing_invented(
 ) -> None:
     """Asserts that every text is the caller's, or stands in a labelled frame, or is a placeholder."""
     known = json.dumps([before], ensure_ascii=True)
-    for text in _texts([message.get("parts", message.get("content")) for message in after]):
+    spelled = _spelled(json.dumps([before], ensure_ascii=False))
+    said = [message.get("parts", message.get("content")) for message in after]
+    for text in _texts(_without_marks(said)):
         if text in placeholders or not text.strip():
             continue
         framed = text.startswith("<satchel-") and text.endswith(">")
         body = "\n".join(text.split("\n")[1:-1]) if framed else text
         # Quoted JSON is spelled in other ways; its letters are the caller's.
-        assert framed or json.dumps(body)[1:-1] in known or _spelled(body) in _spelled(known), text
+        assert framed or json.dumps(body)[1:-1] in known or _spelled(body) in spelled, text
+
+
+_MARKS = frozenset(
+    {"type", "id", "call_id", "tool_use_id", "tool_call_id", "toolUseId", "status", "name"}
+)
+"""Fields that are no content."""
+
+
+def _without_marks(value: object) -> object:
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value).items()
+        return {key: _without_marks(item) for key, item in fields if key not in _MARKS}
+    if isinstance(value, list):
+        return [_without_marks(item) for item in cast("list[object]", value)]
+    return value
 
 
 def _spelled(text: str) -> str:

@@ -17,7 +17,7 @@ use crate::render::{as_dict, as_list, json_to_python};
 
 /// The repaired messages; unchanged ones are the same objects.
 #[pyfunction]
-#[pyo3(signature = (messages, /, dialect, *, mode, traits, system=None, tools=None, open_end=false))]
+#[pyo3(signature = (messages, /, dialect, *, mode, traits, system=None, tools=None, for_planner=false))]
 #[allow(
     clippy::too_many_arguments,
     clippy::needless_pass_by_value,
@@ -31,7 +31,7 @@ pub(crate) fn repair_messages<'py>(
     traits: Vec<String>,
     system: Option<Bound<'py, PyAny>>,
     tools: Option<Bound<'py, PyAny>>,
-    open_end: bool,
+    for_planner: bool,
 ) -> PyResult<Bound<'py, PyList>> {
     let dialect = Dialect::from_name(dialect).map_err(PyError)?;
     let mode = Mode::from_name(mode).ok_or_else(|| {
@@ -43,7 +43,7 @@ pub(crate) fn repair_messages<'py>(
     let outside = [system.as_ref(), tools.as_ref()].into_iter().flatten();
     let around = Around {
         marks: outside.map(count_marks).sum(),
-        open_end,
+        for_planner,
         no_tools: tools.is_some_and(|tools| has_no_tools(&tools)),
     };
     let list = message_list(messages)

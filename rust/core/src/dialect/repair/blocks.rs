@@ -9,7 +9,7 @@ use super::flatten::call_text;
 use super::pair::Pairs;
 use super::work::Work;
 use crate::dialect::Dialect;
-use crate::message::Role;
+use crate::message::{PartKind, Role};
 use crate::node::Text;
 
 /// The drafts in their new order: all results of a turn first in the user's message behind it.
@@ -18,8 +18,10 @@ pub(super) fn place<'a, T: Text>(
     pairs: &Pairs,
     mode: Mode,
     dialect: Dialect,
+    for_planner: bool,
 ) -> Vec<Draft<'a, T>> {
     let mut placing = Placing {
+        for_planner,
         work,
         pairs,
         mode,
@@ -44,6 +46,8 @@ struct Placing<'a, 'p, T> {
     pairs: &'p Pairs,
     mode: Mode,
     dialect: Dialect,
+    /// Whether words of the assistant end a turn that has calls.
+    for_planner: bool,
     out: Vec<Draft<'a, T>>,
     /// Calls of the turn that is being read.
     open: Vec<usize>,
@@ -70,13 +74,12 @@ impl<'a, T: Text> Placing<'a, '_, T> {
                 .filter(|&call| self.work.is_alive(call)),
         );
         // Results that answer a call are taken out when the turn ends; what is left goes out then.
-        let is_end = self.work.role(at + 1) != Some(Role::Assistant);
-        if !is_end {
+        if self.goes_on(at) {
             return;
         }
         let first = (0..=at)
             .rev()
-            .take_while(|&before| self.work.role(before) == Some(Role::Assistant))
+            .take_while(|&before| before == at || self.goes_on(before))
             .last()
             .unwrap_or(at);
         let gathered = self.gather(at);
@@ -87,6 +90,21 @@ impl<'a, T: Text> Placing<'a, '_, T> {
             }
         }
         self.carry(at, gathered);
+    }
+
+    /// Whether the turn of the draft at `at` goes on with the next one.
+    fn goes_on(&self, at: usize) -> bool {
+        let is_assistant = |at| self.work.role(at) == Some(Role::Assistant);
+        let all = |at, is: fn(&Piece<'a, T>) -> bool| {
+            let mut pieces = self.work.slots(at).iter().flatten();
+            pieces.all(is)
+        };
+        is_assistant(at)
+            && is_assistant(at + 1)
+            && !(self.for_planner
+                && !self.open.is_empty()
+                && all(at + 1, |piece| !piece.is_call())
+                && !all(at, |piece| piece.kind == PartKind::Reasoning))
     }
 
     /// The results of the turn that ends at `at`, taken from where they stand; `None` if they

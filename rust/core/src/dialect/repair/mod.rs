@@ -79,8 +79,9 @@ pub struct Around {
     pub marks: usize,
     /// Whether it says that there are no tools.
     pub no_tools: bool,
-    /// Whether calls of the last step may stay open: their results are still to come.
-    pub open_end: bool,
+    /// Whether it goes on to the planner: calls of the last step may stay open, since their
+    /// results are still to come, and results stand before further words of the assistant.
+    pub for_planner: bool,
 }
 
 /// Repairs `messages`.
@@ -128,7 +129,7 @@ pub fn repair<N: Node>(
         is_kept
     });
     let mut pairs = pair(&drafts, |before, after| joins(dialect, before, after));
-    if around.open_end {
+    if around.for_planner {
         pairs.leave_open(&drafts);
     }
     rename(dialect, &mut drafts, &mut pairs);
@@ -141,7 +142,7 @@ pub fn repair<N: Node>(
     let placed = if is_flat(dialect) {
         flat::place(work, &pairs, mode, dialect)
     } else {
-        blocks::place(work, &pairs, mode, dialect)
+        blocks::place(work, &pairs, mode, dialect, around.for_planner)
     };
     let marks = marks::find(dialect, messages, around.marks);
     let finished = finish::finish(placed, dialect, mode, traits, &marks);

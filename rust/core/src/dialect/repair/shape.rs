@@ -101,7 +101,7 @@ impl Mending {
                     is_changed = true;
                 }
                 Shape::Map if dialect == Dialect::Anthropic => {
-                    let edits = inside(&block);
+                    let edits = inside(&block, self.message, &path);
                     is_changed |= !edits.is_empty();
                     blocks.push(own(edits));
                 }
@@ -115,7 +115,8 @@ impl Mending {
 
     /// The content of a result: what is no string and no list of blocks is its JSON text.
     fn result_content<N: Node>(&mut self, content: &N, path: Path) {
-        self.edits.extend(result_edit(content, path));
+        self.edits
+            .extend(result_edit(content, path.clone(), self.message, &path));
     }
 
     fn id<N: Node>(&mut self, holder: &N, path: Path) {
@@ -151,7 +152,7 @@ impl Mending {
 }
 
 /// The edits of one content block of Anthropic: ids that are numbers, contents that are data.
-fn inside<N: Node>(block: &N) -> Vec<Edit> {
+fn inside<N: Node>(block: &N, message: u32, place: &[PathStep]) -> Vec<Edit> {
     let mut edits = Vec::new();
     for key in ["id", "tool_use_id"] {
         if let Some(id) = block.get(key)
@@ -164,7 +165,8 @@ fn inside<N: Node>(block: &N) -> Vec<Edit> {
         .get("type")
         .is_some_and(|kind| kind.is_str("tool_result"));
     if is_result && let Some(content) = block.get("content") {
-        edits.extend(result_edit(&content, vec![CONTENT]));
+        let from = [place, &[CONTENT]].concat();
+        edits.extend(result_edit(&content, vec![CONTENT], message, &from));
     }
     if let Some(is_error) = block.get("is_error")
         && let Some(number) = is_error.number()
@@ -175,29 +177,41 @@ fn inside<N: Node>(block: &N) -> Vec<Edit> {
     edits
 }
 
-fn result_edit<N: Node>(content: &N, path: Path) -> Option<Edit> {
+/// The content of a result as a list of blocks, where that is what it is but for empty items and
+/// bare strings; else its JSON text. `path` leads to it from where the edit starts, `from` from the
+/// message.
+fn result_edit<N: Node>(content: &N, path: Path, message: u32, from: &[PathStep]) -> Option<Edit> {
+    let is_text = |value: Option<N>| value.is_some_and(|value| value.shape() == Shape::Text);
     let is_block = |block: &N| {
-        block.shape() == Shape::Map
-            && block.get("type").is_some_and(|kind| {
-                kind.shape() == Shape::Text
-                    && (!kind.is_str("text")
-                        || block
-                            .get("text")
-                            .is_some_and(|text| text.shape() == Shape::Text))
-            })
+        let kind = block.get("type");
+        let says_text = kind.as_ref().is_some_and(|kind| kind.is_str("text"));
+        block.shape() == Shape::Map && is_text(kind) && (!says_text || is_text(block.get("text")))
     };
-    let is_right = match content.shape() {
-        Shape::Null | Shape::Text => true,
-        Shape::List => {
-            (0..content.len()).all(|at| content.item(at).is_some_and(|item| is_block(&item)))
-        }
-        _ => false,
-    };
-    if is_right {
-        None
-    } else {
-        json_text(content, path)
+    match content.shape() {
+        Shape::Null | Shape::Text => return None,
+        Shape::List => {}
+        _ => return json_text(content, path),
     }
+    let items: Vec<N> = (0..content.len())
+        .filter_map(|at| content.item(at))
+        .collect();
+    if items.iter().all(is_block) {
+        return None;
+    }
+    let is_plain = |item: &N| matches!(item.shape(), Shape::Null | Shape::Text) || is_block(item);
+    if !items.iter().all(is_plain) {
+        return json_text(content, path);
+    }
+    let mut blocks = Vec::with_capacity(items.len());
+    for (at, item) in items.iter().enumerate() {
+        let own = [from, &[PathStep::Index(at as u32)]].concat();
+        match item.shape() {
+            Shape::Null => {}
+            Shape::Text => blocks.push(Block::Text(message, own, "text")),
+            _ => blocks.push(Block::Own(message, own, Vec::new())),
+        }
+    }
+    Some(Edit::Blocks(path, blocks))
 }
 
 fn json_text<N: Node>(value: &N, path: Path) -> Option<Edit> {
