@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from satchel.overflow import is_overflow_error, overflow_details
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
-    from satchel.usage import Calibration, Usage, usage_tokens
     from satchel.repairing import repair
+    from satchel.usage import Calibration, Usage, usage_tokens
     from satchel.windows import (
         TokenBudget,
         allocate_budget,
@@ -69,8 +69,8 @@ __all__ = [
     "models",
     "overflow_details",
     "prune_tool_outputs",
-    "repair",
     "read_transcripts",
+    "repair",
     "score_messages",
     "sliding_window",
     "token_window",
@@ -94,8 +94,8 @@ _HOMES = {
     "overflow": ("is_overflow_error", "overflow_details"),
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
-    "usage": ("Calibration", "Usage", "usage_tokens"),
     "repairing": ("repair",),
+    "usage": ("Calibration", "Usage", "usage_tokens"),
     "windows": (
         "TokenBudget",
         "allocate_budget",

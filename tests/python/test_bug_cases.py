@@ -124,7 +124,14 @@ def test_an_unfinished_run_stays() -> None:
 
 
 def test_instructions_stay_first() -> None:
-    history = [system("the pass phrase is a secret"), user("1"), said("2"), user("3"), said("4"), user("5")]
+    history = [
+        system("the pass phrase is a secret"),
+        user("1"),
+        said("2"),
+        user("3"),
+        said("4"),
+        user("5"),
+    ]
     window = keep_last(3, history)
     assert window[0] is history[0]
     assert properties.anchored(window, history) == []
@@ -169,7 +176,11 @@ def test_little_is_enough(history: list[Message]) -> None:
 
 
 def test_the_old_single_call_is_a_pair() -> None:
-    calling = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    calling = {
+        "role": "assistant",
+        "content": None,
+        "function_call": {"name": "f", "arguments": "{}"},
+    }
     history = [
         user("ask"), calling, {"role": "function", "name": "f", "content": "row"}, said("so"),
         user("next"),
@@ -220,14 +231,24 @@ def test_impossible_settings_are_refused() -> None:
 
 
 def test_a_call_that_still_waits_is_not_dropped() -> None:
-    history = [user("pay it"), call("p"), user("how much is it?"), said("ten"), user("hm"), said("?")]
+    history = [
+        user("pay it"),
+        call("p"),
+        user("how much is it?"),
+        said("ten"),
+        user("hm"),
+        said("?"),
+    ]
     window = within(400, history)
     sound(window)
     assert any(properties.view(message).calls == ["p"] for message in window)
 
 
 def test_an_orphan_beside_words_leaves_the_words() -> None:
-    calling = {"role": "assistant", "content": [{"type": "tool_use", "id": "f", "name": "read", "input": {}}]}
+    calling = {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "f", "name": "read", "input": {}}],
+    }
     mixed = {
         "role": "user",
         "content": [
@@ -271,7 +292,11 @@ def test_signed_thoughts_without_words_stay() -> None:
         {"type": "tool_use", "id": "u", "name": "read", "input": {}},
     ]
     result = {"type": "tool_result", "tool_use_id": "u", "content": "row"}
-    history = [user("go"), {"role": "assistant", "content": blocks}, {"role": "user", "content": [result]}]
+    history = [
+        user("go"),
+        {"role": "assistant", "content": blocks},
+        {"role": "user", "content": [result]},
+    ]
     repaired = satchel.repair(history, "anthropic")
     assert repaired[1]["content"] == [blocks[0], blocks[1], blocks[3]]
     assert repaired[1]["content"][0] is signed
@@ -292,7 +317,10 @@ def test_a_call_of_gemini_follows_the_user() -> None:
     for number in range(3):
         history += [
             {"role": "model", "parts": [{"functionCall": {"name": "s", "args": {"n": number}}}]},
-            {"role": "user", "parts": [{"functionResponse": {"name": "s", "response": {"r": number}}}]},
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"name": "s", "response": {"r": number}}}],
+            },
         ]
     assert properties.call_after_user(history) == []
     cut = satchel.repair(history[1:], "gemini")
@@ -322,15 +350,27 @@ def test_developer_items_are_never_paged_out() -> None:
 
 
 def test_no_request_is_made_up() -> None:
-    history = [system("s"), user("analyse"), said("word " * 200), user("sum it up"), said("the end")]
+    history = [
+        system("s"),
+        user("analyse"),
+        said("word " * 200),
+        user("sum it up"),
+        said("the end"),
+    ]
     window = within(170, history)
     assert window[-1] is history[-1]
-    asked = [one for one in window if one["role"] == "user" and "satchel-index" not in one["content"]]
+    asked = [
+        one for one in window if one["role"] == "user" and "satchel-index" not in one["content"]
+    ]
     assert all(any(one is own for own in history) for one in asked)
 
 
 def test_the_newest_request_stays() -> None:
-    history = [user("good morning to you " * 5), said("and to you " * 5), user("what is the capital of Chile")]
+    history = [
+        user("good morning to you " * 5),
+        said("and to you " * 5),
+        user("what is the capital of Chile"),
+    ]
     window = within(70, history)
     assert window[-1] is history[-1]
 
@@ -458,7 +498,11 @@ def test_unknown_models_are_told() -> None:
 
 
 def test_cached_tokens_are_counted_once() -> None:
-    usage = {"prompt_tokens": 41_000, "completion_tokens": 250, "timings": {"cache_n": 40_900, "prompt_n": 100}}
+    usage = {
+        "prompt_tokens": 41_000,
+        "completion_tokens": 250,
+        "timings": {"cache_n": 40_900, "prompt_n": 100},
+    }
     found = satchel.usage_tokens({"usage": usage})
     assert found.input + found.output == 41_250
 
@@ -477,7 +521,9 @@ def test_the_last_call_measures_the_context() -> None:
 # --- text -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["会議の議事録" * 40, "다라마" * 60, "a" * 97 + "👨‍👩‍👧", "b" * 98 + "éz"])
+@pytest.mark.parametrize(
+    "text", ["会議の議事録" * 40, "다라마" * 60, "a" * 97 + "👨‍👩‍👧", "b" * 98 + "éz"]
+)
 @pytest.mark.parametrize("keep", ["head", "tail", "both"])
 def test_truncation_cuts_between_characters(text: str, keep: Any) -> None:
     counter = satchel.counter("gpt-4o")
@@ -525,7 +571,12 @@ def reports() -> list[Path]:
     return sorted(path for root in roots for path in (root / "bugs").glob("B*.json"))
 
 
-_DIALECTS = {"openai-chat": "openai", "openai-responses": "openai-responses", "anthropic": "anthropic", "gemini": "gemini"}
+_DIALECTS = {
+    "openai-chat": "openai",
+    "openai-responses": "openai-responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}
 
 
 def test_inputs_of_the_reports_repair() -> None:

@@ -89,7 +89,9 @@ def test_open_calls_of_a_damaged_history_are_still_asked_for() -> None:
     with pytest.raises(satchel.InputError) as caught:
         working_set.window()
     assert caught.value.code == "open_calls"
-    assert properties.says(working_set.window(open_calls="synthesize").messages, PLACEHOLDERS[0]) == 1
+    assert (
+        properties.says(working_set.window(open_calls="synthesize").messages, PLACEHOLDERS[0]) == 1
+    )
     working_set.append({"role": "tool", "tool_call_id": "a", "content": "row"})
     window = working_set.window()
     assert window.messages[-1] == {"role": "tool", "tool_call_id": "a", "content": "row"}
