@@ -13,6 +13,7 @@ __all__ = [
     "Calibration",
     "Counter",
     "MessageTokens",
+    "TranscriptReader",
     "WorkingSet",
     "__version__",
     "allocate_budget",
@@ -29,6 +30,7 @@ __all__ = [
     "score_messages",
     "sliding_window",
     "token_window",
+    "transcript_formats",
 ]
 
 __version__: str

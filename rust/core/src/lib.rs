@@ -10,6 +10,7 @@ pub mod content;
 pub mod dialect;
 pub mod error;
 pub mod event;
+pub mod explain;
 pub mod level;
 pub mod message;
 pub mod node;

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use crate::compaction::{Shortfall, check_boundary, needs_compaction, settle_opener};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventKind, SettingsChange};
-use crate::level::{Fidelity, Level, Reason};
+use crate::level::Level;
 use crate::message::{Message, Role};
 use crate::node::Text;
 use crate::page::{
     PageDirectory, PageKey, Pointer, index_page, not_a_pointer, not_found, select_lines,
 };
 use crate::placeholder::placeholder_tokens;
-use crate::plan::{Plan, Recall, Settings, fidelity, hard_reason, salience};
+use crate::plan::{Plan, Recall, Settings};
 use crate::render::{Entry, RecallPlace, entries, recall_place};
 use crate::shrink::with_text;
 use crate::step::Attachment;
@@ -66,31 +66,6 @@ struct Pending {
     plan: Plan,
     shortfall: Option<Shortfall>,
     synthesized: bool,
-}
-
-/// What happened to one step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StepReport {
-    /// Raw index of the step's first message.
-    pub first: u32,
-    /// One past the raw index of its last message.
-    pub end: u32,
-    /// Role of its first message.
-    pub role: Role,
-    /// How much of it is in the window.
-    pub level: Level,
-    /// Tokens it takes in the window.
-    pub tokens: u32,
-    /// Tokens of the original.
-    pub original_tokens: u32,
-    /// How much it matters for the next call, 0..1.
-    pub salience: f32,
-    /// Whether it may be approximated.
-    pub fidelity: Fidelity,
-    /// Why it has its level.
-    pub reason: Reason,
-    /// The compaction that decided it, from 1; 0 if none has.
-    pub compaction: u32,
 }
 
 /// Figures of one window.
@@ -309,7 +284,7 @@ impl<T: Text> WorkingSet<T> {
         Ok(())
     }
 
-    fn step_of(&self, index: usize) -> Result<u32> {
+    pub(crate) fn step_of(&self, index: usize) -> Result<u32> {
         self.transcript
             .rows()
             .get(index)
@@ -618,41 +593,6 @@ impl<T: Text> WorkingSet<T> {
             .map_or(0, |root| root.tokens);
         let recalls = plan.recalls.iter().filter(|recall| recall.at <= end);
         tokens + u64::from(root) + recalls.map(|recall| u64::from(recall.tokens)).sum::<u64>()
-    }
-
-    /// What happened to each step, in order.
-    pub fn explain(&self) -> Vec<StepReport> {
-        (0..self.transcript.steps().len() as u32)
-            .map(|step| self.explain_step(step))
-            .collect()
-    }
-
-    /// What happened to the step of message `index`.
-    ///
-    /// # Errors
-    /// `invalid_event` if there is no such message.
-    pub fn explain_message(&self, index: usize) -> Result<StepReport> {
-        Ok(self.explain_step(self.step_of(index)?))
-    }
-
-    fn explain_step(&self, step: u32) -> StepReport {
-        let plan = self.window_plan();
-        let bounds = self.transcript.steps()[step as usize];
-        let fate = plan.fates()[step as usize];
-        let hard = hard_reason(&self.transcript, plan.pins(), step)
-            .filter(|_| fate.level == Level::Verbatim);
-        StepReport {
-            first: bounds.first,
-            end: bounds.end,
-            role: self.transcript.rows()[bounds.first as usize].role,
-            level: fate.level,
-            tokens: plan.find(step).map_or(0, |shown| shown.tokens),
-            original_tokens: bounds.tokens,
-            salience: salience(&self.transcript, &self.settings.policy, step) as f32,
-            fidelity: fidelity(&self.transcript, step),
-            reason: hard.unwrap_or(fate.reason),
-            compaction: fate.compaction,
-        }
     }
 
     /// Finds the page of a pointer.

@@ -8,13 +8,14 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use satchel_core::dialect::{Dialect, read_message};
 use satchel_core::error::{Error, ErrorKind};
 use satchel_core::event::{Event, EventKind, SettingsChange};
+use satchel_core::explain::StepReport;
 use satchel_core::level::{Fidelity, Level, Reason};
 use satchel_core::message::{Body, Message};
 use satchel_core::node::Text;
 use satchel_core::page::{PageKey, select_lines};
 use satchel_core::plan::Settings;
 use satchel_core::tokens::chat::ChatRules;
-use satchel_core::working_set::{Page, StepReport, WorkingSet, parse_pointer};
+use satchel_core::working_set::{Page, WorkingSet, parse_pointer};
 
 use crate::counter::PyCounter;
 use crate::error::{PyError, invalid_value};
