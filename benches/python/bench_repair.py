@@ -61,10 +61,10 @@ def main() -> None:
                 base = timed(lambda data=data: json.loads(data))
 
                 def lint(messages: list[Any] = messages) -> object:
-                    return satchel.lint(messages, dialect)  # noqa: B023 - run at once
+                    return satchel.lint(messages, dialect)
 
                 def repair(messages: list[Any] = messages) -> object:
-                    return satchel.repair(messages, dialect)  # noqa: B023 - run at once
+                    return satchel.repair(messages, dialect)
 
                 rows = [("json.loads", base), ("lint", timed(lint)), ("repair", timed(repair))]
                 both = (rows[1][1][0] + rows[2][1][0], rows[1][1][1] + rows[2][1][1])

@@ -76,9 +76,11 @@ def _see(seen: View, block: Message) -> None:
     elif kind == "tool_result" or answer is not None:
         seen.results.append(_key(answer or block, "id", "tool_use_id", "toolUseId"))
         seen.shape.append("result")
-    elif kind in {"thinking", "redacted_thinking"} or block.get("thought"):
-        seen.shape.append("reasoning")
-    elif "reasoningContent" in block:
+    elif (
+        kind in {"thinking", "redacted_thinking"}
+        or block.get("thought")
+        or "reasoningContent" in block
+    ):
         seen.shape.append("reasoning")
     else:
         seen.shape.append("text" if "text" in block else "other")
