@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from satchel.overflow import is_overflow_error, overflow_details
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
+    from satchel.repairing import repair
     from satchel.usage import Calibration, Usage, usage_tokens
     from satchel.windows import (
         TokenBudget,
@@ -69,6 +70,7 @@ __all__ = [
     "overflow_details",
     "prune_tool_outputs",
     "read_transcripts",
+    "repair",
     "score_messages",
     "sliding_window",
     "token_window",
@@ -92,6 +94,7 @@ _HOMES = {
     "overflow": ("is_overflow_error", "overflow_details"),
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
+    "repairing": ("repair",),
     "usage": ("Calibration", "Usage", "usage_tokens"),
     "windows": (
         "TokenBudget",

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core, models
+from satchel._damage import OnDamage, Repairs, checked
 from satchel.counting import Counter, resolved
 from satchel.counting import counter as counter_of
-from satchel.errors import InputError
+from satchel.errors import BudgetError, InputError
 from satchel.policy import Policy
 from satchel.window import Page, Report, StepReport, Window, WindowDiff
 
@@ -144,6 +145,10 @@ class Assembler:
             callable ``text -> int`` will do.
         dialect: ``openai``, ``openai-responses``, ``anthropic``, ``gemini`` or ``bedrock``;
             default: the model's.
+        on_damage: what to do about a history that the provider would reject. ``"repair"``: one
+            that cannot be packed as it is goes through `satchel.repair` first, and so does a window
+            with an error that is left; indices then mean the repaired history, which is
+            `WorkingSet.messages`. ``"raise"``: an error says what is wrong.
 
     Raises:
         InputError: ``unknown_model``, ``unknown_dialect``, or ``invalid_value``.
@@ -154,7 +159,15 @@ class Assembler:
         8
     """
 
-    __slots__ = ("_budget", "_counter", "_dialect", "_model", "_policy", "_settings")
+    __slots__ = (
+        "_budget",
+        "_counter",
+        "_dialect",
+        "_model",
+        "_on_damage",
+        "_policy",
+        "_settings",
+    )
 
     def __init__(
         self,
@@ -164,7 +177,9 @@ class Assembler:
         policy: str | Policy = "adaptive",
         counter: AnyCounter | None = None,
         dialect: str | None = None,
+        on_damage: OnDamage = "repair",
     ) -> None:
+        self._on_damage: Final = checked(on_damage)
         known = models.get(model)
         sizes = budget if isinstance(budget, Budget) else Budget(budget)
         self._model: Final = model
@@ -213,6 +228,11 @@ class Assembler:
         """The dialect of messages in and out."""
         return self._dialect
 
+    @property
+    def on_damage(self) -> OnDamage:
+        """What is done about a history that the provider would reject."""
+        return self._on_damage
+
     def __repr__(self) -> str:
         return (
             f"Assembler({self._model!r}, budget={self._budget}, policy={self._policy.name!r}, "
@@ -222,7 +242,14 @@ class Assembler:
     def __reduce__(self) -> tuple[object, ...]:
         return (
             _rebuild_assembler,
-            (self._model, self._budget, self._policy, self._counter, self._dialect),
+            (
+                self._model,
+                self._budget,
+                self._policy,
+                self._counter,
+                self._dialect,
+                self._on_damage,
+            ),
         )
 
     def assemble(
@@ -294,6 +321,7 @@ class WorkingSet:
         "_core",
         "_events",
         "_pages",
+        "_repairs",
         "_said",
         "_system",
         "_tools",
@@ -329,20 +357,31 @@ class WorkingSet:
         self._events = tuple(_plain_event(event, at) for at, event in enumerate(events))
         if not self._events:
             self._events = (self._own_settings(),)
+        self._repairs = Repairs(
+            assembler.on_damage,
+            dialect=assembler.dialect,
+            model=assembler.model,
+            request=lambda: (self._system, self._tools),
+            build=self._build,
+        )
+        self._core = self._repairs.open(messages)
+        self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
+        # The settings in force: what the events say, one after the other.
+        self._said: dict[str, Any] = {}
+        for event in self._events:
+            self._note(event)
+
+    def _build(self, messages: Iterable[Any]) -> _core.WorkingSet:
+        assembler = self._assembler
         # What was counted by another assembler's counter is counted by it again.
         first = self._named_counters(self._events[:1])
-        self._core = _core.WorkingSet(
+        return _core.WorkingSet(
             first[0] if first else assembler.counter,
             json.dumps(self._events[0]),
             messages,
             json.dumps(self._events[1:]),
             [assembler.counter, *self._named_counters(self._events)],
         )
-        self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
-        # The settings in force: what the events say, one after the other.
-        self._said: dict[str, Any] = {}
-        for event in self._events:
-            self._note(event)
 
     @classmethod
     def _restore(
@@ -371,12 +410,18 @@ class WorkingSet:
     def __reduce__(self) -> tuple[object, ...]:
         return (
             WorkingSet._restore,
-            (self._assembler, self.messages, self._events, self._system, self._tools),
+            (
+                self._assembler,
+                self.messages if self._repairs.raw is None else self._repairs.raw,
+                self._events,
+                self._system,
+                self._tools,
+            ),
         )
 
     @property
     def messages(self) -> list[Any]:
-        """The raw history, the caller's own objects."""
+        """The raw history, the caller's own objects; repaired, if it could not be packed."""
         return self._core.messages()
 
     @property
@@ -402,7 +447,10 @@ class WorkingSet:
         is_one = isinstance(messages, Mapping) or any(
             hasattr(messages, name) for name in ("role", "type")
         )
-        self._core.append(cast("Iterable[object]", [messages] if is_one else messages))
+        several = cast("Iterable[object]", [messages] if is_one else messages)
+        core = self._repairs.append(self._core, several)
+        if core is not self._core:
+            self._core, self._pages = core, (-1, ())
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Folds an event at the end of the log, such as ``{"kind": "pin", "index": 3}``.
@@ -460,6 +508,10 @@ class WorkingSet:
             self._change(system, tools)
         messages, figures = self._core.window(synthesize=open_calls == "synthesize")
         tokens, upper, stable, compactions, raw, revision, *levels = figures
+        mended = self._repairs.window(messages)
+        if mended is not None:
+            messages = mended
+            tokens, upper = self._count_again(messages)
         if self._pages[0] != revision:
             self._pages = (revision, tuple(Page(*page) for page in self._core.pointers()))
         assembler = self._assembler
@@ -548,6 +600,18 @@ class WorkingSet:
         named = self._named_counters(({"kind": "settings", **self._said},))
         return named[0] if named else self._assembler.counter
 
+    def _count_again(self, messages: list[Any]) -> tuple[int, int]:
+        """Tokens of a window that was repaired, and their upper bound."""
+        assembler = self._assembler
+        counted = self._counter().count_messages(
+            messages, system=self._system, tools=self._tools, dialect=assembler.dialect
+        )
+        budget = self._said["budget"]
+        if counted.upper > budget:
+            message = f"the repaired window needs {counted.upper} tokens, budget {budget}"
+            raise BudgetError(message, code="over_budget", value=counted.upper, limit=budget)
+        return counted.total, counted.upper
+
     def _own_settings(self) -> dict[str, Any]:
         tokens = self._fixed_tokens(self._assembler.counter)
         return self._assembler.settings_event(**tokens)
@@ -626,6 +690,13 @@ def _check_whole(value: object, name: str, *, least: int) -> None:
 
 
 def _rebuild_assembler(
-    model: str, budget: int, policy: Policy, counter: Counter, dialect: str
+    model: str, budget: int, policy: Policy, counter: Counter, dialect: str, on_damage: OnDamage
 ) -> Assembler:
-    return Assembler(model, budget=budget, policy=policy, counter=counter, dialect=dialect)
+    return Assembler(
+        model,
+        budget=budget,
+        policy=policy,
+        counter=counter,
+        dialect=dialect,
+        on_damage=on_damage,
+    )

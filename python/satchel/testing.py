@@ -22,7 +22,6 @@ built once per process (about 0.15 s). Nothing but the standard library is impor
 from __future__ import annotations
 
 import importlib
-import itertools
 import json
 import math
 import warnings
@@ -31,13 +30,12 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from satchel._fragments import CHUNK, Texts, near
-from satchel._history_forms import INSTRUCTED, Content, Dialect, Message, orphan, said
-from satchel._history_forms import step as step_of
+from satchel._history_forms import Dialect, Message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hypothesis.strategies import DrawFn, SearchStrategy
+    from hypothesis.strategies import SearchStrategy
 
 __all__ = [
     "Dialect",
@@ -241,7 +239,7 @@ def _heavy(rng: Random) -> int:
     return min(LARGEST_RESULT, max(1, round(math.exp(log))))
 
 
-def histories(  # noqa: C901 - one strategy, its parts nested because hypothesis is loaded on use
+def histories(
     dialect: Dialect = "openai", *, max_steps: int = 12, damage: bool = False
 ) -> SearchStrategy[list[Message]]:
     """A hypothesis strategy for small histories of ``dialect``, up to ``max_steps`` steps each.
@@ -256,163 +254,10 @@ def histories(  # noqa: C901 - one strategy, its parts nested because hypothesis
 
     Raises:
         ImportError: hypothesis is not installed.
+        ValueError: ``dialect`` is none of the five.
     """
-    from hypothesis import strategies as st  # noqa: PLC0415 - a test dependency, loaded on use
-
-    @st.composite
-    def history(draw: DrawFn) -> list[Message]:
-        steps = draw(st.lists(st.integers(-2, 3), min_size=0, max_size=max_steps))
-        messages: list[Message] = []
-        if dialect in INSTRUCTED:
-            roles = draw(st.lists(st.sampled_from(["system", "developer"]), max_size=2))
-            messages += [said(dialect, role, draw(content())) for role in roles]
-        ids = itertools.count()
-        # A number below zero is a user turn, zero an answer, otherwise the width of a call step.
-        users_turn = True
-        for step in steps:
-            if users_turn or (step < 0 and dialect in INSTRUCTED):
-                messages.append(said(dialect, "user", draw(content(images=True))))
-                users_turn = False
-            elif step <= 0:
-                messages.append(said(dialect, "assistant", draw(content())))
-                users_turn = True
-            else:
-                messages += draw(calls([f"call_{next(ids)}" for _ in range(step)]))
-        if damage and messages:
-            for _ in range(draw(st.integers(1, 4))):
-                _break(draw, messages, dialect)
-        return messages
-
-    @st.composite
-    def content(draw: DrawFn, *, images: bool = False) -> Content:
-        if draw(st.booleans()):
-            return draw(_text())
-        parts: list[str | None] = [*draw(st.lists(_text(), min_size=1, max_size=3))]
-        if images and draw(st.booleans()):
-            parts.append(None)
-        return parts
-
-    @st.composite
-    def calls(draw: DrawFn, ids: list[str]) -> list[Message]:
-        values = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | _text()
-        arguments = [draw(st.dictionaries(_text(), values, max_size=3)) for _ in ids]
-        text = draw(st.none() | _text())
-        results = [draw(content()) for _ in ids]
-        thought = draw(st.none() | _text())
-        return step_of(dialect, ids, arguments, text, thought, results, draw(st.booleans()))
-
-    return history()
-
-
-def _text() -> SearchStrategy[str]:
-    """A text that is not blank, mostly short."""
-    from hypothesis import strategies as st  # noqa: PLC0415 - a test dependency, loaded on use
-
-    known = [
-        "yes",
-        "Never touch db-01 without asking.",
-        "결정: 내일 오전 9시로 확정",
-        "def f(x):\n    return x\n",
-        '{"order_id": "AX-1", "items": []}',
-        "<|endoftext|> is text",
-        "line\n" * 60,
-    ]
-    free = st.text(min_size=1, max_size=40).filter(lambda text: not text.isspace())
-    return st.sampled_from(known) | free
-
-
-def _junk() -> SearchStrategy[Any]:
-    """A value that no message has in this place, or should not have."""
-    from hypothesis import strategies as st  # noqa: PLC0415 - a test dependency, loaded on use
-
-    return st.sampled_from(
-        [
-            None,
-            "",
-            " \n\t",
-            "half \ud83d",
-            "\udc00",
-            7,
-            -0.5,
-            True,
-            {},
-            [],
-            [None],
-            [[["deep"]]],
-            {"type": "text", "text": "not in a list"},
-            [{"type": "text", "text": ""}],
-            [{"type": "text", "text": "half \ud800"}],
-            [{"type": "text"}],
-            [{"text": "no type"}],
-            [{"type": "hologram", "data": {"a": [1, {"b": None}]}}],
-            [{"type": "tool_use", "id": 5, "name": None, "input": "text"}],
-            [{"type": "tool_result", "content": [{"type": "text", "text": "whose?"}]}],
-            [{"id": "x"}, {"id": "y", "function": None}, 3],
-        ]
+    strategies = importlib.import_module("satchel._histories")
+    return cast(
+        "SearchStrategy[list[Message]]",
+        strategies.history(dialect, max_steps=max_steps, damage=damage),
     )
-
-
-def _break(draw: DrawFn, messages: list[Message], dialect: Dialect) -> None:
-    """Break one thing in ``messages``, in place."""
-    from hypothesis import strategies as st  # noqa: PLC0415 - a test dependency, loaded on use
-
-    at = draw(st.integers(0, max(0, len(messages) - 1)))
-    kinds = ("drop", "repeat", "swap", "orphan", "ids", "content", "field", "block", "role")
-    how = draw(st.sampled_from(kinds))
-    if not messages or how == "orphan":
-        messages.insert(
-            at, orphan(dialect, draw(st.sampled_from(("call_0", "call_1", "nobody", ""))))
-        )
-        return
-    message = messages[at]
-    if how == "drop":
-        del messages[at]
-    elif how == "repeat":
-        messages.insert(draw(st.integers(0, len(messages))), json.loads(json.dumps(message)))
-    elif how == "swap":
-        other = draw(st.integers(0, len(messages) - 1))
-        messages[at], messages[other] = messages[other], message
-    elif how == "ids":
-        _rename(message, draw(st.sampled_from(("call_0", "", "ü " * 30, None, 4))))
-    elif how == "content":
-        message["parts" if dialect == "gemini" else "content"] = draw(_junk())
-    elif how == "field":
-        keys = sorted({*message, "content", "tool_calls", "parts", "extra"})
-        key = draw(st.sampled_from(keys))
-        if draw(st.booleans()):
-            message.pop(key, None)
-        else:
-            message[key] = draw(_junk())
-    elif how == "block":
-        key = "parts" if dialect == "gemini" else "content"
-        blocks, more = _listed(message.get(key)), draw(_junk())
-        more = _listed(more) or [more]
-        message[key] = [*more, *blocks] if draw(st.booleans()) else [*blocks, *more]
-    else:
-        message["role"] = draw(
-            st.sampled_from(("tool", "assistant", "user", "system", "critic", "", None, 3))
-        )
-
-
-_INNER = ("functionCall", "functionResponse", "toolUse", "toolResult")
-_IDS = ("id", "tool_call_id", "tool_use_id", "call_id", "toolUseId")
-
-
-def _rename(message: Message, call_id: str | int | None) -> None:
-    """Give every call and result of a message the same id."""
-    holders: list[object] = [message]
-    for key in ("tool_calls", "content", "parts"):
-        holders += _listed(message.get(key))
-    for holder in holders:
-        if isinstance(holder, dict):
-            fields = cast("dict[str, object]", holder)
-            inner = (fields.get(name) for name in _INNER)
-            for found in (fields, *inner):
-                if isinstance(found, dict):
-                    named = cast("dict[str, object]", found)
-                    named.update({name: call_id for name in _IDS if name in named})
-
-
-def _listed(value: object) -> list[object]:
-    """The value if it is a list, else an empty one."""
-    return cast("list[object]", value) if isinstance(value, list) else []

@@ -328,7 +328,8 @@ def test_damage_is_a_typed_error_and_changes_nothing(
     packer: satchel.Assembler, damage: list[Any], code: str
 ) -> None:
     messages = long_run(2)
-    working_set = packer.working_set(messages)
+    strict = satchel.Assembler(packer.model, budget=packer.budget, on_damage="raise")
+    working_set = strict.working_set(messages)
     before = working_set.window()
     with pytest.raises(satchel.InputError) as error:
         working_set.append([*damage, {"role": "user", "content": "fine"}])

@@ -446,9 +446,7 @@ class Failure:
 
 
 FAILURES = {
-    "orphan": Failure(
-        [USER, {"role": "tool", "tool_call_id": "x", "content": "B12"}], (), "orphan_result", 1
-    ),
+    "role": Failure([USER, {"role": "critic", "content": "B12"}], (), "invalid_message", 1),
     "open calls": Failure([USER, CALL], (), "open_calls", 1),
     "no message": Failure([USER, 7], (), "invalid_message", 1),
     "budget": Failure([USER, ASSISTANT, LONG], ("--budget", "99"), "over_budget", 2, 605, 99),

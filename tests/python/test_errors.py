@@ -68,6 +68,10 @@ def two_threads() -> None:
     raise caught[0]
 
 
+def strict(*messages: object) -> object:
+    return satchel.Assembler("gpt-4o", budget=1_000, on_damage="raise").assemble(messages)
+
+
 def other_dialect() -> None:
     assembler = satchel.Assembler("gpt-4o", budget=1_000)
     events = assembler.assemble([USER]).events
@@ -88,8 +92,8 @@ class Row:
 ROWS = [
     Row("invalid_message", satchel.InputError, lambda: assemble(USER, {"content": "x"}), 1),
     Row("too_deep", satchel.InputError, lambda: assemble(USER, nested(200)), 1),
-    Row("orphan_result", satchel.InputError, lambda: assemble(USER, RESULT), 1),
-    Row("duplicate_result", satchel.InputError, lambda: assemble(USER, CALL, RESULT, RESULT), 3),
+    Row("orphan_result", satchel.InputError, lambda: strict(USER, RESULT), 1),
+    Row("duplicate_result", satchel.InputError, lambda: strict(USER, CALL, RESULT, RESULT), 3),
     Row("open_calls", satchel.InputError, lambda: assemble(USER, CALL), 1),
     Row("unknown_dialect", satchel.InputError, lambda: satchel.lint([USER], "smoke-signals")),
     Row("dialect_changed", satchel.InputError, other_dialect),

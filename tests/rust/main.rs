@@ -25,6 +25,7 @@ mod lint;
 mod page;
 mod prune;
 mod readers;
+mod repair;
 mod rules;
 mod score;
 mod window;

@@ -73,7 +73,11 @@ pub(crate) fn open_calls<T: Text>(transcript: &Transcript<T>, step: u32) -> Vec<
     for message in bounds.first as usize..bounds.end as usize {
         for part in transcript.parts(message) {
             let key = part.key.as_deref();
-            let keep = |text: Option<&T>| text.map(|text| text.with(str::to_owned));
+            // An empty id or name is none.
+            let keep = |text: Option<&T>| {
+                text.map(|text| text.with(str::to_owned))
+                    .filter(|text| !text.is_empty())
+            };
             let id = keep(key.and_then(|key| key.id.as_ref()));
             let name = keep(key.and_then(|key| key.name.as_ref()));
             match part.kind {

@@ -219,6 +219,11 @@ fn is_only_reasoning<T>(message: &Message<T>) -> bool {
 }
 
 fn identity<T: Text>(key: Option<&CallKey<T>>) -> (Option<Box<str>>, Option<Box<str>>) {
-    let keep = |text: &Option<T>| text.as_ref().map(|text| text.with(|text| Box::from(text)));
+    // An empty id or name is none.
+    let keep = |text: &Option<T>| {
+        text.as_ref()
+            .map(|text| text.with(|text| Box::<str>::from(text)))
+            .filter(|text| !text.is_empty())
+    };
     key.map_or((None, None), |key| (keep(&key.id), keep(&key.name)))
 }

@@ -1,0 +1,122 @@
+"""What a working set does about a history that the provider would reject.
+
+The planner packs steps, so it refuses results without calls and messages it cannot read; the rest
+of the damage (blank texts, ids, roles) shows only in a window. Both are mended by `satchel.repair`:
+the history before it is packed, a window after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from satchel import _core
+from satchel.errors import InputError
+from satchel.linting import lint, traits_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["OnDamage", "Repairs", "checked"]
+
+OnDamage = Literal["repair", "raise"]
+
+_DAMAGE: Final = frozenset({"invalid_message", "orphan_result", "duplicate_result"})
+"""Codes of a history that cannot be packed as it is, and may be after a repair."""
+
+
+def checked(on_damage: str) -> OnDamage:
+    """The value, if it is one of the two.
+
+    Raises:
+        InputError: ``invalid_value``.
+    """
+    if on_damage not in ("repair", "raise"):
+        message = f"on_damage is {on_damage!r}, must be 'repair' or 'raise'"
+        raise InputError(message, code="invalid_value")
+    return on_damage
+
+
+class Repairs:
+    """The repairs of one working set.
+
+    Attributes:
+        raw: what the caller gave, once it is damaged; None before. Each repair starts from it, so
+            that a rebuild finds the same.
+    """
+
+    __slots__ = ("_build", "_dialect", "_is_on", "_model", "_request", "raw")
+
+    def __init__(
+        self,
+        on_damage: OnDamage,
+        *,
+        dialect: str,
+        model: str,
+        request: Callable[[], tuple[object, object]],
+        build: Callable[[Iterable[Any]], _core.WorkingSet],
+    ) -> None:
+        """``request`` gives system and tools; ``build`` makes a working set of messages."""
+        self._is_on = on_damage == "repair"
+        self._dialect = dialect
+        self._model = model
+        self._request = request
+        self._build = build
+        self.raw: list[Any] | None = None
+
+    def open(self, messages: Iterable[Any]) -> _core.WorkingSet:
+        """A working set of these messages, repaired if they cannot be packed."""
+        given = list(messages) if isinstance(messages, Iterator) else messages
+        try:
+            return self._build(given)
+        except InputError as error:
+            if not self._may_mend(error):
+                raise
+        self.raw = list(given)
+        return self._build(self._mended(self.raw))
+
+    def append(self, core: _core.WorkingSet, messages: Iterable[Any]) -> _core.WorkingSet:
+        """The working set with these messages; the same one, unless its past had to change."""
+        given = list(messages) if isinstance(messages, Iterator) else messages
+        if self.raw is None:
+            try:
+                core.append(given)
+            except InputError as error:
+                if not self._may_mend(error):
+                    raise
+            else:
+                return core
+        raw = [*(core.messages() if self.raw is None else self.raw), *given]
+        mended, known = self._mended(raw), core.messages()
+        if mended[: len(known)] == known:
+            core.append(mended[len(known) :])
+        else:
+            core = self._build(mended)
+        self.raw = raw
+        return core
+
+    def window(self, messages: list[Any]) -> list[Any] | None:
+        """The window's messages, repaired; None if there is no error in them."""
+        if not self._is_on:
+            return None
+        system, tools = self._request()
+        found = lint(messages, self._dialect, system=system, tools=tools, model=self._model)
+        if all(one.severity != "error" for one in found):
+            return None
+        return self._mended(messages, for_planner=False)
+
+    def _may_mend(self, error: InputError) -> bool:
+        return self._is_on and error.code in _DAMAGE and error.index is not None
+
+    def _mended(self, messages: list[Any], *, for_planner: bool = True) -> list[Any]:
+        system, tools = self._request()
+        mended = _core.repair_messages(
+            messages,
+            self._dialect,
+            mode="synthesize",
+            traits=traits_of(self._model),
+            system=system,
+            tools=tools,
+            for_planner=for_planner,
+        )
+        return cast("list[Any]", mended)
