@@ -2,17 +2,17 @@
 
 use proptest::prelude::*;
 use satchel_core::dialect::{Dialect, detect, read_message, read_system};
-use satchel_core::message::{Body, Message, PartKind, Place, Role};
+use satchel_core::message::{Body, Field, Message, PartKind, Place, Role};
 use satchel_core::node::MAX_DEPTH;
 use satchel_core::{ErrorKind, Result};
 use serde_json::{Value, json};
 
-fn read(dialect: Dialect, json: &Value) -> Result<Message<Box<str>>> {
+pub fn read(dialect: Dialect, json: &Value) -> Result<Message<Box<str>>> {
     read_message(dialect, &json, 7)
 }
 
 /// Kind, place and page of each part: what the rest of the library relies on.
-fn parts(message: &Message<Box<str>>) -> Vec<(PartKind, Place, String)> {
+pub fn parts(message: &Message<Box<str>>) -> Vec<(PartKind, Place, String)> {
     message
         .parts
         .iter()
@@ -23,7 +23,7 @@ fn parts(message: &Message<Box<str>>) -> Vec<(PartKind, Place, String)> {
         .collect()
 }
 
-fn keys(message: &Message<Box<str>>) -> Vec<(Option<&str>, Option<&str>)> {
+pub fn keys(message: &Message<Box<str>>) -> Vec<(Option<&str>, Option<&str>)> {
     message
         .parts
         .iter()
@@ -32,7 +32,7 @@ fn keys(message: &Message<Box<str>>) -> Vec<(Option<&str>, Option<&str>)> {
         .collect()
 }
 
-fn failure(dialect: Dialect, json: &Value) -> String {
+pub fn failure(dialect: Dialect, json: &Value) -> String {
     let error = read(dialect, json).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidMessage);
     assert_eq!(error.index(), Some(7));
@@ -46,7 +46,11 @@ fn names_round_trip() {
     }
     let error = Dialect::from_name("klingon").unwrap_err();
     assert_eq!(error.code(), "unknown_dialect");
-    assert!(error.to_string().contains("openai, anthropic"));
+    assert!(
+        error
+            .to_string()
+            .contains("openai, openai-responses, anthropic, gemini, bedrock")
+    );
 }
 
 #[test]
@@ -122,13 +126,13 @@ fn openai_assistant_fields_and_calls_in_order() {
         [
             (
                 PartKind::Reasoning,
-                Place::Field("reasoning_content"),
+                Place::Field(Field::ReasoningContent),
                 "Two cities, two calls.".into()
             ),
             (PartKind::Text, Place::Content, "Checking both.".into()),
             (
                 PartKind::Text,
-                Place::Field("refusal"),
+                Place::Field(Field::Refusal),
                 "Not that one.".into()
             ),
             (
@@ -141,9 +145,13 @@ fn openai_assistant_fields_and_calls_in_order() {
                 Place::CallArguments(1),
                 r#"{"city":"Ulm","days":2}"#.into()
             ),
-            (PartKind::Call, Place::Field("tool_calls"), "ls".into()),
+            (PartKind::Call, Place::Field(Field::ToolCalls), "ls".into()),
             (PartKind::Call, Place::CallArguments(3), String::new()),
-            (PartKind::Call, Place::Field("function_call"), "{}".into()),
+            (
+                PartKind::Call,
+                Place::Field(Field::FunctionCall),
+                "{}".into()
+            ),
         ]
     );
     assert_eq!(
@@ -610,7 +618,14 @@ proptest! {
         for dialect in Dialect::ALL {
             let string = json!({"role": "user", "content": text});
             let blocks = json!({"role": "user", "content": [{"type": "text", "text": text}]});
-            for json in [&string, &blocks] {
+            let bare = json!({"role": "user", "content": [{"text": text}]});
+            let parts = json!({"role": "user", "parts": [{"text": text}]});
+            let forms = match dialect {
+                Dialect::Gemini => vec![&parts],
+                Dialect::Bedrock => vec![&bare],
+                _ => vec![&string, &blocks],
+            };
+            for json in forms {
                 let message = read(dialect, json).unwrap();
                 prop_assert_eq!(message.parts[0].body.page_bytes(), text.as_bytes());
             }

@@ -76,8 +76,100 @@ pub enum Place {
     BlockInput(u32),
     /// `message["tool_calls"][i]["function"]["arguments"]`.
     CallArguments(u32),
-    /// A field of the message itself that is never replaced (`reasoning_content`, `refusal`, …).
-    Field(&'static str),
+    /// `item["arguments"]`: the arguments of a call item, a string.
+    Arguments,
+    /// `item["input"]`: the free text of a custom call item.
+    Input,
+    /// `item["output"]`: a string or a list of blocks.
+    Output,
+    /// `item["output"]` of a shell: a list of objects with `stdout` and `stderr`.
+    ShellOutput,
+    /// `item["result"]`, a string.
+    ResultText,
+    /// `message["parts"][i]["text"]`.
+    PartText(u32),
+    /// `message["parts"][i]`, a part that is replaced whole.
+    Part(u32),
+    /// `message["parts"][i]`, never replaced: a signature is bound to it.
+    SignedPart(u32),
+    /// `message["parts"][i]["functionCall"]["args"]`.
+    PartArgs(u32),
+    /// `message["parts"][i]["function_call"]["args"]`.
+    PartArgsSnake(u32),
+    /// `message["parts"][i]["functionResponse"]["response"]`.
+    PartResponse(u32),
+    /// `message["parts"][i]["function_response"]["response"]`.
+    PartResponseSnake(u32),
+    /// `message["content"][i]["toolUse"]["input"]`.
+    ToolUseInput(u32),
+    /// `message["content"][i]["toolResult"]["content"]`.
+    ToolResultContent(u32),
+    /// The whole message, never replaced.
+    Item,
+    /// A field of the message itself that is never replaced.
+    Field(Field),
+}
+
+/// A field of a message that is kept as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Field {
+    /// `reasoning_content`, as `DeepSeek` and others return it.
+    ReasoningContent,
+    /// `reasoning`.
+    Reasoning,
+    /// `reasoning_details`.
+    ReasoningDetails,
+    /// `thinking_blocks`.
+    ThinkingBlocks,
+    /// `refusal`.
+    Refusal,
+    /// `audio`.
+    Audio,
+    /// `function_call`, the legacy single call.
+    FunctionCall,
+    /// `tool_calls`, around a custom call.
+    ToolCalls,
+    /// `action` of a shell or computer call.
+    Action,
+    /// `actions` of a computer call.
+    Actions,
+    /// `operation` of a patch.
+    Operation,
+    /// `code` of a program, whose own calls follow before its output.
+    Code,
+    /// `arguments` that are an object, or that a person approves.
+    Arguments,
+    /// `output` of a fixed shape.
+    Output,
+    /// `tools` that a search found.
+    Tools,
+    /// `approve`, a person's answer.
+    Approve,
+}
+
+impl Field {
+    /// The key.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReasoningContent => "reasoning_content",
+            Self::Reasoning => "reasoning",
+            Self::ReasoningDetails => "reasoning_details",
+            Self::ThinkingBlocks => "thinking_blocks",
+            Self::Refusal => "refusal",
+            Self::Audio => "audio",
+            Self::FunctionCall => "function_call",
+            Self::ToolCalls => "tool_calls",
+            Self::Action => "action",
+            Self::Actions => "actions",
+            Self::Operation => "operation",
+            Self::Code => "code",
+            Self::Arguments => "arguments",
+            Self::Output => "output",
+            Self::Tools => "tools",
+            Self::Approve => "approve",
+        }
+    }
 }
 
 /// One step of the path to a value inside a message.
@@ -107,8 +199,44 @@ impl Place {
                     Key("arguments"),
                 ]
             }
-            Self::Field(name) => vec![Key(name)],
+            Self::Arguments => vec![Key("arguments")],
+            Self::Input => vec![Key("input")],
+            Self::Output | Self::ShellOutput => vec![Key("output")],
+            Self::ResultText => vec![Key("result")],
+            Self::PartText(i) => vec![Key("parts"), Index(i), Key("text")],
+            Self::Part(i) | Self::SignedPart(i) => vec![Key("parts"), Index(i)],
+            Self::PartArgs(i) => {
+                vec![Key("parts"), Index(i), Key("functionCall"), Key("args")]
+            }
+            Self::PartArgsSnake(i) => {
+                vec![Key("parts"), Index(i), Key("function_call"), Key("args")]
+            }
+            Self::PartResponse(i) => vec![
+                Key("parts"),
+                Index(i),
+                Key("functionResponse"),
+                Key("response"),
+            ],
+            Self::PartResponseSnake(i) => vec![
+                Key("parts"),
+                Index(i),
+                Key("function_response"),
+                Key("response"),
+            ],
+            Self::ToolUseInput(i) => {
+                vec![Key("content"), Index(i), Key("toolUse"), Key("input")]
+            }
+            Self::ToolResultContent(i) => {
+                vec![Key("content"), Index(i), Key("toolResult"), Key("content")]
+            }
+            Self::Item => Vec::new(),
+            Self::Field(field) => vec![Key(field.name())],
         }
+    }
+
+    /// Whether a shorter content may stand there instead.
+    pub fn is_replaceable(self) -> bool {
+        !matches!(self, Self::Field(_) | Self::Item | Self::SignedPart(_))
     }
 }
 

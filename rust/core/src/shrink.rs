@@ -5,7 +5,7 @@
 //! reasoning and blocks of unknown kind are never touched.
 
 use crate::error::Result;
-use crate::message::{Body, Part, PartKind, Place};
+use crate::message::{Body, Part, PartKind};
 use crate::node::{Text, Value};
 use crate::page::{PageKey, Pointer, first_line};
 use crate::policy::Policy;
@@ -143,7 +143,7 @@ fn draft<T: Text>(
     pointer: impl Fn() -> Pointer,
     drafts: &mut Vec<Draft>,
 ) -> Result<()> {
-    let replaceable = !matches!(part.place, Place::Field(_));
+    let replaceable = part.place.is_replaceable();
     if part.tokens < policy.stub_from_tokens.min(policy.trim_tokens) {
         return Ok(());
     }

@@ -332,5 +332,8 @@ fn interned<'py>(py: Python<'py>, key: &'static str) -> Bound<'py, PyString> {
         "role" "content" "type" "text" "tool_calls" "name" "id" "function" "arguments"
         "tool_call_id" "tool_use_id" "input" "is_error" "refusal" "audio" "function_call"
         "reasoning_content" "reasoning" "reasoning_details" "thinking_blocks" "custom"
+        "parts" "call_id" "output" "toolUse" "toolResult" "toolUseId" "functionCall"
+        "functionResponse" "function_response" "args" "response" "thoughtSignature"
+        "thought_signature" "thought" "status"
     }
 }

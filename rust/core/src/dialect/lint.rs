@@ -290,6 +290,7 @@ pub fn lint_messages<T: Text>(
     match dialect {
         Dialect::OpenAi => openai::check(messages, &mut found),
         Dialect::Anthropic => anthropic::check(messages, system, &mut found),
+        Dialect::Responses | Dialect::Gemini | Dialect::Bedrock => {}
     }
     if let Some(tools) = tools {
         check_declared(messages, tools, &mut found);

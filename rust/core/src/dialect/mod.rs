@@ -8,7 +8,10 @@
 pub mod lint;
 
 mod anthropic;
+mod bedrock;
+mod gemini;
 mod openai;
+mod responses;
 
 use std::fmt;
 
@@ -22,19 +25,34 @@ use crate::node::{Node, Shape};
 pub enum Dialect {
     /// `OpenAI` Chat Completions, and the many servers that speak it.
     OpenAi,
+    /// `OpenAI` Responses: items.
+    Responses,
     /// Anthropic Messages.
     Anthropic,
+    /// Gemini `generateContent`: contents.
+    Gemini,
+    /// Amazon Bedrock Converse.
+    Bedrock,
 }
 
 impl Dialect {
     /// Every dialect, in the order of the documentation.
-    pub const ALL: [Self; 2] = [Self::OpenAi, Self::Anthropic];
+    pub const ALL: [Self; 5] = [
+        Self::OpenAi,
+        Self::Responses,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::Bedrock,
+    ];
 
     /// The public name.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
+            Self::Responses => "openai-responses",
             Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Bedrock => "bedrock",
         }
     }
 
@@ -65,59 +83,136 @@ impl fmt::Display for Dialect {
     }
 }
 
+/// Messages that are looked at after one that is probably `openai`, before that is believed:
+/// plain messages of `openai-responses` look the same.
+const PROBATION: usize = 32;
+
 /// The dialect that the content of `messages` gives away; `None` if it would read the same in
 /// several.
 ///
-/// Stops at the first message that decides. It only looks: a message that cannot be read decides
-/// nothing.
+/// Stops soon after the first message that decides. It only looks: a message that cannot be read
+/// decides nothing.
 ///
 /// # Example
 /// ```
 /// # use satchel_core::dialect::{Dialect, detect};
 /// let messages = [serde_json::json!({"role": "tool", "tool_call_id": "a", "content": "42"})];
 /// assert_eq!(detect(&messages), Some(Dialect::OpenAi));
+/// let items = [serde_json::json!({"type": "function_call_output", "call_id": "a", "output": "42"})];
+/// assert_eq!(detect(&items), Some(Dialect::Responses));
 /// ```
 pub fn detect<N: Node>(messages: impl IntoIterator<Item = N>) -> Option<Dialect> {
-    messages
-        .into_iter()
-        .enumerate()
-        .find_map(|(index, message)| tell(&message, index == 0))
-}
-
-fn tell<N: Node>(message: &N, is_first: bool) -> Option<Dialect> {
-    let by_role = message.get("role")?.with_str(|role| match role {
-        "tool" | "function" | "developer" => Some(Dialect::OpenAi),
-        // Anthropic takes system messages only in the middle of a conversation.
-        "system" if is_first => Some(Dialect::OpenAi),
-        _ => None,
-    });
-    if let Some(Some(dialect)) = by_role {
-        return Some(dialect);
-    }
-    let content = message.get("content");
-    if let Some(content) = &content {
-        let blocks = (0..content.len()).filter_map(|index| content.item(index));
-        for block in blocks {
-            let by_type = block.get("type").and_then(|kind| {
-                kind.with_str(|kind| match kind {
-                    "image_url" | "input_audio" | "file" | "refusal" => Some(Dialect::OpenAi),
-                    "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "image"
-                    | "document" | "server_tool_use" => Some(Dialect::Anthropic),
-                    _ => None,
-                })
-            });
-            if let Some(Some(dialect)) = by_type {
-                return Some(dialect);
+    let mut probable_since = None;
+    for (index, message) in messages.into_iter().enumerate() {
+        match tell(&message, index == 0) {
+            Tell::Sure(dialect) => return Some(dialect),
+            Tell::ProbablyOpenAi => {
+                probable_since.get_or_insert(index);
             }
+            Tell::Nothing => {}
+        }
+        if probable_since.is_some_and(|since| index >= since + PROBATION) {
+            break;
         }
     }
-    if content.is_some() && message.field_count() == Some(2) {
-        return None;
+    probable_since.map(|_| Dialect::OpenAi)
+}
+
+/// What one message says about its dialect.
+enum Tell {
+    Sure(Dialect),
+    ProbablyOpenAi,
+    Nothing,
+}
+
+fn tell<N: Node>(message: &N, is_first: bool) -> Tell {
+    if message.shape() != Shape::Map {
+        return Tell::Nothing;
     }
-    ["tool_calls", "function_call", "reasoning_content"]
-        .into_iter()
-        .any(|key| message.get(key).is_some_and(|value| !value.is_null()))
-        .then_some(Dialect::OpenAi)
+    let content = message.get("content");
+    let is_plain = content.is_some() && message.field_count() == Some(2);
+    let kind = if is_plain { None } else { message.get("type") };
+    let is_item = kind.as_ref().and_then(|kind| {
+        kind.with_str(|kind| match kind {
+            // Anthropic's own answers are of this type too, but their content is a list.
+            "message" => content
+                .as_ref()
+                .is_some_and(|content| content.shape() == Shape::Text),
+            "function_call"
+            | "reasoning"
+            | "item_reference"
+            | "compaction"
+            | "program"
+            | "mcp_list_tools"
+            | "mcp_approval_request"
+            | "mcp_approval_response" => true,
+            _ => kind.ends_with("_call") || kind.ends_with("_output"),
+        })
+    });
+    if is_item == Some(true) {
+        return Tell::Sure(Dialect::Responses);
+    }
+    if content.is_none() && message.get("parts").is_some_and(|parts| !parts.is_null()) {
+        return Tell::Sure(Dialect::Gemini);
+    }
+    let by_role = message.get("role").and_then(|role| {
+        role.with_str(|role| match role {
+            "tool" | "function" => Tell::Sure(Dialect::OpenAi),
+            "developer" => Tell::ProbablyOpenAi,
+            // Anthropic takes system messages only in the middle of a conversation.
+            "system" if is_first => Tell::ProbablyOpenAi,
+            "model" => Tell::Sure(Dialect::Gemini),
+            _ => Tell::Nothing,
+        })
+    });
+    let by_role = match by_role {
+        Some(Tell::Sure(dialect)) => return Tell::Sure(dialect),
+        Some(by_role) => by_role,
+        // Every other message has a role.
+        None => return Tell::Nothing,
+    };
+    if let Some(content) = &content {
+        let blocks = (0..content.len()).filter_map(|index| content.item(index));
+        if let Some(dialect) = blocks.into_iter().find_map(|block| tell_block(&block)) {
+            return Tell::Sure(dialect);
+        }
+    }
+    let has_fields = || {
+        ["tool_calls", "function_call", "reasoning_content"]
+            .into_iter()
+            .any(|key| message.get(key).is_some_and(|value| !value.is_null()))
+    };
+    if !is_plain && has_fields() {
+        return Tell::Sure(Dialect::OpenAi);
+    }
+    by_role
+}
+
+fn tell_block<N: Node>(block: &N) -> Option<Dialect> {
+    if let Some(kind) = block.get("type") {
+        return kind.with_str(|kind| match kind {
+            "image_url" | "input_audio" | "file" | "refusal" => Some(Dialect::OpenAi),
+            "input_text" | "output_text" | "input_image" | "input_file" => Some(Dialect::Responses),
+            "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "image"
+            | "document" | "server_tool_use" => Some(Dialect::Anthropic),
+            _ => None,
+        })?;
+    }
+    [
+        "text",
+        "toolUse",
+        "toolResult",
+        "reasoningContent",
+        "image",
+        "document",
+        "video",
+        "cachePoint",
+        "guardContent",
+        "citationsContent",
+    ]
+    .into_iter()
+    .any(|key| block.get(key).is_some())
+    .then_some(Dialect::Bedrock)
 }
 
 /// Reads the message at raw index `index` of a history: role, parts in order, their places, their
@@ -141,41 +236,64 @@ fn tell<N: Node>(message: &N, is_first: bool) -> Option<Dialect> {
 pub fn read_message<N: Node>(dialect: Dialect, node: &N, index: usize) -> Result<Message<N::Text>> {
     match dialect {
         Dialect::OpenAi => openai::read(node),
+        Dialect::Responses => responses::read(node),
         Dialect::Anthropic => anthropic::read(node),
+        Dialect::Gemini => gemini::read(node),
+        Dialect::Bedrock => bedrock::read(node),
     }
     .map_err(|error| error.at(index))
 }
 
-/// Reads the `system` argument of a request as one message of role system: a string, or a list of
-/// text blocks.
+/// Reads the `system` argument of a request as one message of role system: a string, a list of
+/// text blocks (strings in Gemini's), or Gemini's content with `parts`. Cache points and guarded
+/// blocks of Bedrock are opaque.
 ///
 /// # Errors
 /// As [`read_message`], without an index.
 pub fn read_system<N: Node>(node: &N) -> Result<Message<N::Text>> {
     let mut parts = Vec::with_capacity(1);
-    match node.shape() {
-        Shape::Text => parts.extend(text_part(node, Place::Content)),
-        Shape::List => {
-            for at in 0..node.len() {
-                let Some(block) = node.item(at) else { break };
-                match block.get("text") {
-                    Some(text) if text.shape() == Shape::Text => {
-                        parts.extend(text_part(&text, Place::BlockText(at as u32)));
-                    }
-                    found => {
-                        let shape = found.map_or(Shape::Null, |text| text.shape());
-                        return Err(wrong(&format!("system[{at}].text"), "a string", shape));
-                    }
-                }
-            }
+    let content = node.get("parts").filter(|parts| !parts.is_null());
+    match (node.shape(), content) {
+        (Shape::Text, _) => parts.extend(text_part(node, Place::Content)),
+        (Shape::List, _) => read_system_blocks(node, Place::BlockText, &mut parts)?,
+        (Shape::Map, Some(content)) => {
+            read_system_blocks(&content, Place::PartText, &mut parts)?;
         }
-        other => return Err(wrong("system", "a string or a list of text blocks", other)),
+        (other, _) => return Err(wrong("system", "a string or a list of text blocks", other)),
     }
     Ok(Message {
         role: crate::message::Role::System,
         parts,
         name: None,
     })
+}
+
+fn read_system_blocks<N: Node>(
+    blocks: &N,
+    place: fn(u32) -> Place,
+    parts: &mut Vec<Part<N::Text>>,
+) -> Result<()> {
+    for at in 0..blocks.len() {
+        let Some(block) = blocks.item(at) else { break };
+        let is_bedrock = |key| block.get(key).is_some_and(|value| !value.is_null());
+        if let Some(text) = text_part(&block, Place::Block(at as u32)) {
+            parts.push(text);
+            continue;
+        }
+        match block.get("text") {
+            Some(text) if text.shape() == Shape::Text => {
+                parts.extend(text_part(&text, place(at as u32)));
+            }
+            None if is_bedrock("cachePoint") || is_bedrock("guardContent") => {
+                parts.push(whole(PartKind::Opaque, Place::Block(at as u32), &block, 1)?);
+            }
+            found => {
+                let shape = found.map_or(Shape::Null, |text| text.shape());
+                return Err(wrong(&format!("system[{at}].text"), "a string", shape));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The error for a value of the wrong type: `content[2].text must be a string, got a number`.
@@ -297,7 +415,9 @@ fn check_result_block<N: Node>(block: &N, path: impl Fn() -> String) -> Result<(
     let kind = block.get("type");
     let is_text = kind
         .as_ref()
-        .and_then(|kind| kind.with_str(|kind| kind == "text"))
+        .and_then(|kind| {
+            kind.with_str(|kind| matches!(kind, "text" | "input_text" | "output_text"))
+        })
         .ok_or_else(|| {
             let shape = shape_of(kind.as_ref());
             wrong(&format!("{}.type", path()), "a string", shape)

@@ -8,17 +8,17 @@ use super::{
     wrong,
 };
 use crate::error::Result;
-use crate::message::{Body, CallKey, Message, Part, PartKind, Place, Role};
+use crate::message::{Body, CallKey, Field, Message, Part, PartKind, Place, Role};
 use crate::node::{Node, Shape};
 
 const ROLES: &str = "system, developer, user, assistant, tool or function";
 
 /// Fields in which servers return reasoning; each must go back unchanged where it is required.
-const REASONING: [&str; 4] = [
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "thinking_blocks",
+const REASONING: [Field; 4] = [
+    Field::ReasoningContent,
+    Field::Reasoning,
+    Field::ReasoningDetails,
+    Field::ThinkingBlocks,
 ];
 
 pub(super) fn read<N: Node>(node: &N) -> Result<Message<N::Text>> {
@@ -64,8 +64,8 @@ pub(super) fn read<N: Node>(node: &N) -> Result<Message<N::Text>> {
         read_content(content, &mut parts)?;
     }
     if has_fields {
-        read_field(node, "refusal", PartKind::Text, &mut parts)?;
-        read_field(node, "audio", PartKind::Audio, &mut parts)?;
+        read_field(node, Field::Refusal, PartKind::Text, &mut parts)?;
+        read_field(node, Field::Audio, PartKind::Audio, &mut parts)?;
         read_calls(node, &mut parts)?;
     }
     Ok(Message { role, parts, name })
@@ -144,11 +144,11 @@ fn read_block<N: Node>(block: &N, at: usize) -> Result<Part<N::Text>> {
 /// A field of an assistant message beside its content, kept as it is.
 fn read_field<N: Node>(
     node: &N,
-    field: &'static str,
+    field: Field,
     kind: PartKind,
     parts: &mut Vec<Part<N::Text>>,
 ) -> Result<()> {
-    let Some(value) = node.get(field) else {
+    let Some(value) = node.get(field.name()) else {
         return Ok(());
     };
     let place = Place::Field(field);
@@ -156,7 +156,7 @@ fn read_field<N: Node>(
         parts.push(part(kind, place, Body::Text(text)));
     } else if !value.is_null() {
         if kind == PartKind::Text {
-            return Err(wrong(field, "a string", value.shape()));
+            return Err(wrong(field.name(), "a string", value.shape()));
         }
         parts.push(whole(kind, place, &value, 1)?);
     }
@@ -183,7 +183,7 @@ fn read_calls<N: Node>(node: &N, parts: &mut Vec<Part<N::Text>>) -> Result<()> {
             Shape::Map => {
                 let name = optional_text(&call, "name", || "function_call.name".into())?;
                 let body = arguments(&call, "arguments", 2, || "function_call.arguments".into())?;
-                let mut call = part(PartKind::Call, Place::Field("function_call"), body);
+                let mut call = part(PartKind::Call, Place::Field(Field::FunctionCall), body);
                 call.key = Some(Box::new(CallKey { id: None, name }));
                 parts.push(call);
             }
@@ -210,7 +210,7 @@ fn read_call<N: Node>(call: &N, at: usize) -> Result<Part<N::Text>> {
         (_, Some(custom)) if custom.shape() == Shape::Map => (
             optional_text(&custom, "name", || path(".custom.name"))?,
             arguments(&custom, "input", 4, || path(".custom.input"))?,
-            Place::Field("tool_calls"),
+            Place::Field(Field::ToolCalls),
         ),
         (function, _) => {
             let shape = shape_of(function.as_ref());

@@ -69,11 +69,13 @@ impl ChatRules {
     /// # Source
     /// `openai`: the `OpenAI` cookbook's formula for gpt-3.5-turbo-0613 and later, exact for plain
     /// text. `anthropic`: a third-party figure of about 7 a request, and the same figures for a
-    /// message as an estimate, since none are published.
+    /// message as an estimate, since none are published. The other dialects likewise: nothing is
+    /// published for them.
     pub fn of(dialect: Dialect) -> Self {
         let (per_request, exact) = match dialect {
             Dialect::OpenAi => (3, true),
-            Dialect::Anthropic => (7, false),
+            Dialect::Responses => (3, false),
+            Dialect::Anthropic | Dialect::Gemini | Dialect::Bedrock => (7, false),
         };
         Self {
             per_message: 3,

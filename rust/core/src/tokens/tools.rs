@@ -2,8 +2,8 @@
 //!
 //! The `openai` dialect follows a formula that reproduces published counts for flat schemas. What
 //! it does not cover (nested objects, arrays, `$ref`, alternatives, strict mode, other keywords) is
-//! counted as the JSON of that piece, on top, and the result is not exact. The `anthropic` dialect
-//! has no formula: the JSON of every definition plus the preamble of the model.
+//! counted as the JSON of that piece, on top, and the result is not exact. The other dialects have
+//! no formula: the JSON of every definition, in `anthropic` plus the preamble of the model.
 
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Result};
@@ -46,13 +46,22 @@ impl ToolRules {
                 per_request: 12,
             },
             Dialect::Anthropic => Self {
-                per_function: 0,
-                per_properties: 0,
-                per_property: 0,
-                off_enum: 0,
-                per_enum_item: 0,
                 per_request: 804,
+                ..Self::json_alone()
             },
+            Dialect::Responses | Dialect::Gemini | Dialect::Bedrock => Self::json_alone(),
+        }
+    }
+
+    /// No constants: the definitions cost what their JSON does.
+    fn json_alone() -> Self {
+        Self {
+            per_function: 0,
+            per_properties: 0,
+            per_property: 0,
+            off_enum: 0,
+            per_enum_item: 0,
+            per_request: 0,
         }
     }
 
@@ -107,7 +116,7 @@ pub fn tool_tokens<T: Text>(
         }
         match dialect {
             Dialect::OpenAi => bill.add_openai(tool, rules),
-            Dialect::Anthropic => bill.texts.push(tool.to_json()),
+            _ => bill.texts.push(tool.to_json()),
         }
     }
     bill.total(counter)
