@@ -12,6 +12,7 @@
 mod budget;
 mod chat;
 mod choose;
+mod convert;
 mod counter;
 mod dialect;
 mod dialect_bedrock;
@@ -23,5 +24,6 @@ mod lint;
 mod page;
 mod prune;
 mod score;
+mod spoken;
 mod window;
 mod working_set;

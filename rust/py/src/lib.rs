@@ -4,6 +4,7 @@
 mod budget;
 mod callback;
 mod content;
+mod convert;
 mod counter;
 mod describe;
 mod error;
@@ -26,6 +27,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::budget::allocate_budget;
+    #[pymodule_export]
+    use crate::convert::convert_messages;
     #[pymodule_export]
     use crate::counter::PyCounter;
     #[pymodule_export]

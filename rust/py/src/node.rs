@@ -7,7 +7,7 @@
 use pyo3::PyTypeInfo;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use satchel_core::error::{Error, ErrorKind, Result};
 use satchel_core::node::{MAX_DEPTH, Node, Shape, Value, too_deep};
 
@@ -216,7 +216,11 @@ impl Node for PyNode<'_> {
                 let entries = fields(&self.object).map_err(|_| no_json("an object"))?;
                 Self::capture_entries(&entries, depth)?
             }
-            Form::Other => return Err(no_json("an unsupported type")),
+            // Media of SDKs whose wire form is base64.
+            Form::Other => match self.object.cast::<PyBytes>() {
+                Ok(bytes) => base64(bytes)?,
+                Err(_) => return Err(no_json("an unsupported type")),
+            },
         })
     }
 }
@@ -231,6 +235,20 @@ pub(crate) fn message_list<'py>(messages: &Bound<'py, PyAny>) -> Option<Bound<'p
     }
     let list = messages.py().get_type::<PyList>().call1((messages,)).ok()?;
     list.cast_into().ok()
+}
+
+/// Bytes as the base64 text that stands for them in JSON.
+fn base64(bytes: &Bound<'_, PyBytes>) -> Result<Value<PyText>> {
+    let py = bytes.py();
+    let options = PyDict::new(py);
+    options
+        .set_item(intern!(py, "newline"), false)
+        .and_then(|()| py.import(intern!(py, "binascii")))
+        .and_then(|codec| codec.call_method(intern!(py, "b2a_base64"), (bytes,), Some(&options)))
+        .and_then(|text| text.call_method1(intern!(py, "decode"), ("ascii",)))
+        .and_then(|text| Ok(text.cast_into::<PyString>()?))
+        .map(|text| Value::Text(PyText::new(text)))
+        .map_err(|_| no_json("bytes"))
 }
 
 #[cold]

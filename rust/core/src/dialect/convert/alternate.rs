@@ -83,7 +83,11 @@ pub(super) fn exchanges(blocks: Vec<Block>, sink: &mut Sink) -> Vec<Exchange> {
         sink.lose_name(&mut block);
         let index = block.index;
         let is_instruction = block.role.is_instruction();
-        let role = if is_instruction { Role::User } else { block.role };
+        let role = if is_instruction {
+            Role::User
+        } else {
+            block.role
+        };
         let had_pieces = !block.pieces.is_empty();
         let mut pieces = Vec::with_capacity(block.pieces.len());
         for piece in block.pieces {
@@ -125,7 +129,9 @@ pub(super) fn exchanges(blocks: Vec<Block>, sink: &mut Sink) -> Vec<Exchange> {
         if found.last().is_none_or(|last| last.role != role) {
             found.push(Exchange::new(role));
         }
-        let Some(last) = found.last_mut() else { continue };
+        let Some(last) = found.last_mut() else {
+            continue;
+        };
         last.pieces.append(&mut pieces);
         if !block.calls.is_empty() {
             let mut answers = Exchange::new(Role::User);

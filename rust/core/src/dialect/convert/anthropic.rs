@@ -72,13 +72,11 @@ fn block(
     sink: &mut Sink,
 ) -> Option<Json> {
     match piece {
-        Piece::Media(media) if takes_media => {
-            match sink.medium(&media, is_result, index) {
-                Written::Block(block) => Some(block),
-                Written::Text(text) => Some(text_block(&text)),
-                Written::Nothing => Some(text_block(&media.note())),
-            }
-        }
+        Piece::Media(media) if takes_media => match sink.medium(&media, is_result, index) {
+            Written::Block(block) => Some(block),
+            Written::Text(text) => Some(text_block(&text)),
+            Written::Nothing => Some(text_block(&media.note())),
+        },
         other => sink.text(other, index).map(|text| text_block(&text)),
     }
 }

@@ -48,7 +48,9 @@ fn message(exchange: Exchange, names: &mut BTreeSet<String>, sink: &mut Sink) ->
     // A document needs a text beside it.
     let has = |key: &str| content.iter().any(|block| block.get(key).is_some());
     if has("document") && !has("text") {
-        let place = content.iter().position(|block| block.get("document").is_some());
+        let place = content
+            .iter()
+            .position(|block| block.get("document").is_some());
         content.insert(place.unwrap_or(0), text_block("[document]"));
     }
     json!({"role": role.name(), "content": content})
@@ -63,16 +65,14 @@ fn block(
     sink: &mut Sink,
 ) -> Option<Json> {
     match piece {
-        Piece::Media(media) if takes_media => {
-            match sink.medium(&media, is_result, index) {
-                Written::Block(mut block) => {
-                    name_apart(&mut block, names);
-                    Some(block)
-                }
-                Written::Text(text) => Some(text_block(&text)),
-                Written::Nothing => Some(text_block(&media.note())),
+        Piece::Media(media) if takes_media => match sink.medium(&media, is_result, index) {
+            Written::Block(mut block) => {
+                name_apart(&mut block, names);
+                Some(block)
             }
-        }
+            Written::Text(text) => Some(text_block(&text)),
+            Written::Nothing => Some(text_block(&media.note())),
+        },
         other => sink.text(other, index).map(|text| text_block(&text)),
     }
 }

@@ -59,7 +59,11 @@ fn content(exchange: Exchange, sink: &mut Sink) -> Json {
         }
         parts.push(part);
     }
-    let role = if exchange.role == Role::Assistant { "model" } else { "user" };
+    let role = if exchange.role == Role::Assistant {
+        "model"
+    } else {
+        "user"
+    };
     json!({"role": role, "parts": parts})
 }
 

@@ -116,7 +116,7 @@ impl Losses {
 
 /// A kind or key as it may stand in a detail: what does not look like a name is not repeated.
 pub(super) fn plain_name(name: &str) -> &str {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.$".contains(&byte);
     if name.len() <= 64 && !name.is_empty() && name.bytes().all(is_plain) {
         name
     } else {

@@ -332,7 +332,11 @@ impl Media {
                     .mime
                     .as_deref()
                     .is_some_and(|mime| mime.starts_with("text/"));
-                let bytes = if is_text { base64::decode(data)? } else { return None };
+                let bytes = if is_text {
+                    base64::decode(data)?
+                } else {
+                    return None;
+                };
                 String::from_utf8(bytes).ok()
             }
             _ => None,

@@ -26,8 +26,8 @@ mod turn;
 use serde_json::{Value as Json, json};
 
 pub use self::alternate::NO_USER_MESSAGE;
-pub use self::loss::{Loss, LossKind};
 use self::loss::Losses;
+pub use self::loss::{Loss, LossKind};
 use self::media::{Media, Written};
 use self::names::Names;
 use self::pair::Block;

@@ -39,7 +39,11 @@ impl Names {
         let found = if takes_name(target, name) && !self.taken.contains(name) {
             name.to_owned()
         } else {
-            let base = if name.is_empty() { "unnamed_tool" } else { name };
+            let base = if name.is_empty() {
+                "unnamed_tool"
+            } else {
+                name
+            };
             losses.add(index, LossKind::ToolName, "the name of a tool was changed");
             fresh(&plain(base, target), MAX_NAME, &self.taken)
         };
@@ -56,7 +60,9 @@ fn takes_name(target: Dialect, name: &str) -> bool {
     let starts = first.is_some_and(|byte| {
         byte.is_ascii_alphabetic() || byte == b'_' || (!is_gemini && is_plain(byte))
     });
-    starts && name.len() <= MAX_NAME && bytes.all(|byte| is_plain(byte) || (is_gemini && byte == b'.'))
+    starts
+        && name.len() <= MAX_NAME
+        && bytes.all(|byte| is_plain(byte) || (is_gemini && byte == b'.'))
 }
 
 fn is_plain(byte: u8) -> bool {
@@ -119,16 +125,28 @@ pub(super) fn assign(
         } else {
             plain(wished, Dialect::OpenAi)
         };
-        let base = base.get(..MAX_ID.min(base.len())).unwrap_or(&base).to_owned();
+        let base = base
+            .get(..MAX_ID.min(base.len()))
+            .unwrap_or(&base)
+            .to_owned();
         let count = repeats.entry(base.clone()).or_insert(0);
         let mut id = base.clone();
         while taken.contains(&id) {
             *count += 1;
             let suffix = format!("_{}", *count + 1);
-            id = format!("{}{suffix}", base.get(..(MAX_ID - suffix.len()).min(base.len())).unwrap_or(&base));
+            id = format!(
+                "{}{suffix}",
+                base.get(..(MAX_ID - suffix.len()).min(base.len()))
+                    .unwrap_or(&base)
+            );
         }
         taken.insert(id.clone());
-        let name = names.of(call.name.as_deref().unwrap_or_default(), target, index, losses);
+        let name = names.of(
+            call.name.as_deref().unwrap_or_default(),
+            target,
+            index,
+            losses,
+        );
         outcome.id = Some(id.clone());
         outcome.name = Some(name.clone());
         call.id = Some(id);

@@ -48,7 +48,7 @@ pub(super) fn blocks(mut turns: Vec<Turn>, merges: bool, losses: &mut Losses) ->
     let mut open_until = 0;
     let mut next_slot = 0;
     for (at, turn) in turns.into_iter().enumerate() {
-        let was_empty = turn.pieces.is_empty();
+        let was_empty = turn.was_empty;
         let mut block = Block {
             index: turn.index,
             role: if turn.role == Role::Tool {
@@ -60,7 +60,6 @@ pub(super) fn blocks(mut turns: Vec<Turn>, merges: bool, losses: &mut Losses) ->
             pieces: Vec::new(),
             calls: Vec::new(),
         };
-        let mut has_results = false;
         for (number, piece) in turn.pieces.into_iter().enumerate() {
             match piece {
                 Piece::Call(call) => {
@@ -76,7 +75,6 @@ pub(super) fn blocks(mut turns: Vec<Turn>, merges: bool, losses: &mut Losses) ->
                     block.calls.push((call, outcome));
                 }
                 Piece::Outcome(outcome) => {
-                    has_results = true;
                     if !answered.contains(&(at, number)) {
                         let detail = "a result without an open call became text";
                         losses.add(block.index, LossKind::StrayResult, detail);
@@ -87,12 +85,15 @@ pub(super) fn blocks(mut turns: Vec<Turn>, merges: bool, losses: &mut Losses) ->
             }
         }
         if was_empty {
-            losses.add(block.index, LossKind::EmptyMessage, "a message without content went");
+            losses.add(
+                block.index,
+                LossKind::EmptyMessage,
+                "a message without content went",
+            );
             continue;
         }
         if block.pieces.is_empty() && block.calls.is_empty() {
-            // Its results went to their calls.
-            debug_assert!(has_results);
+            // Its results went to their calls, or what it held is listed.
             continue;
         }
         if block.role == Role::Assistant {
@@ -119,16 +120,19 @@ pub(super) fn blocks(mut turns: Vec<Turn>, merges: bool, losses: &mut Losses) ->
 }
 
 /// The results that answer something, by where they stand.
-fn take_outcomes(
-    turns: &mut [Turn],
-    slots: &[Slot],
-) -> BTreeMap<(usize, usize), Outcome> {
+fn take_outcomes(turns: &mut [Turn], slots: &[Slot]) -> BTreeMap<(usize, usize), Outcome> {
     let mut outcomes = BTreeMap::new();
     for place in slots.iter().filter_map(|slot| slot.answer) {
         let pieces = turns.get_mut(place.0).map(|turn| &mut turn.pieces);
         if let Some(Piece::Outcome(outcome)) = pieces.and_then(|pieces| pieces.get_mut(place.1)) {
             let content = std::mem::take(&mut outcome.content);
-            outcomes.insert(place, Outcome { content, ..outcome.clone() });
+            outcomes.insert(
+                place,
+                Outcome {
+                    content,
+                    ..outcome.clone()
+                },
+            );
         }
     }
     outcomes

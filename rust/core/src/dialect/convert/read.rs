@@ -32,7 +32,9 @@ pub(super) fn read_turn<N: Node>(
         losses,
     };
     reader.note_fields(node);
-    let kind = node.get("type").and_then(|kind| kind.with_str(str::to_owned));
+    let kind = node
+        .get("type")
+        .and_then(|kind| kind.with_str(str::to_owned));
     Ok(reader.turn(&message, kind.as_deref()))
 }
 
@@ -89,7 +91,11 @@ fn string_of<T: Text>(text: &T, index: Option<usize>, losses: &mut Losses) -> St
     // A pair of surrogates is its character; only a lone one is replaced, which no text of valid
     // UTF-8 needs.
     if found.contains('\u{fffd}') && std::str::from_utf8(&text.to_bytes()).is_err() {
-        losses.add(index, LossKind::Character, "half a surrogate pair became U+FFFD");
+        losses.add(
+            index,
+            LossKind::Character,
+            "half a surrogate pair became U+FFFD",
+        );
     }
     found
 }
@@ -204,6 +210,7 @@ impl Reader<'_> {
             role: message.role,
             index: self.index,
             name: message.name.as_ref().map(|name| self.string(name)),
+            was_empty: message.parts.is_empty(),
             pieces,
         }
     }
@@ -240,8 +247,12 @@ impl Reader<'_> {
                 return None;
             }
             // What only its provider can read, or what declares instead of saying.
-            "item_reference" | "mcp_list_tools" | "additional_tools" | "configuration_update"
-            | "tool_addition" | "tool_removal" => {
+            "item_reference"
+            | "mcp_list_tools"
+            | "additional_tools"
+            | "configuration_update"
+            | "tool_addition"
+            | "tool_removal" => {
                 self.lose(LossKind::Opaque, format!("{kind} went"));
                 return None;
             }
@@ -288,8 +299,8 @@ impl Reader<'_> {
             Body::Value(value) => Arguments::Json(self.json(value)),
             Body::Empty => Arguments::Json(json!({})),
         };
-        let is_hosted = part.place == Place::Item
-            || (self.source == Dialect::Responses && fixed.is_some());
+        let is_hosted =
+            part.place == Place::Item || (self.source == Dialect::Responses && fixed.is_some());
         if is_hosted {
             let kind = plain_name(kind.unwrap_or_default());
             self.lose(LossKind::CallKind, format!("{kind} became a function call"));
@@ -358,7 +369,10 @@ impl Reader<'_> {
         };
         let mut pieces = Vec::with_capacity(blocks.len());
         for block in blocks {
-            if block.get("cache_control").is_some_and(|mark| !mark.is_null()) {
+            if block
+                .get("cache_control")
+                .is_some_and(|mark| !mark.is_null())
+            {
                 self.lose(LossKind::CacheMark, "cache_control");
             }
             if self.source == Dialect::Bedrock && block == super::bedrock::nothing() {

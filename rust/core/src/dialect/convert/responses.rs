@@ -43,13 +43,11 @@ fn text_part(text: &str) -> Json {
 
 fn part(piece: Piece, index: Option<usize>, takes_media: bool, sink: &mut Sink) -> Option<Json> {
     match piece {
-        Piece::Media(media) if takes_media => {
-            Some(match sink.medium(&media, false, index) {
-                Written::Block(block) => block,
-                Written::Text(text) => text_part(&text),
-                Written::Nothing => text_part(&media.note()),
-            })
-        }
+        Piece::Media(media) if takes_media => Some(match sink.medium(&media, false, index) {
+            Written::Block(block) => block,
+            Written::Text(text) => text_part(&text),
+            Written::Nothing => text_part(&media.note()),
+        }),
         other => sink.text(other, index).map(|text| text_part(&text)),
     }
 }

@@ -213,9 +213,7 @@ impl Writer {
         if key == "oneOf" {
             self.drop("oneOf");
         }
-        let is_null = |schema: &&Json| {
-            schema.get("type").and_then(Json::as_str) == Some("null")
-        };
+        let is_null = |schema: &&Json| schema.get("type").and_then(Json::as_str) == Some("null");
         let all = value.as_array().map_or(&[][..], Vec::as_slice);
         let mut others: Vec<Json> = all
             .iter()
@@ -289,7 +287,9 @@ pub(super) fn from_gemini(schema: Json) -> Json {
                 "minItems" | "maxItems" | "minLength" | "maxLength" | "minProperties"
                 | "maxProperties",
                 Json::String(number),
-            ) => number.parse::<u64>().map_or(Json::String(number), Json::from),
+            ) => number
+                .parse::<u64>()
+                .map_or(Json::String(number), Json::from),
             (_, value) => value,
         };
         found.insert(key, value);

@@ -99,7 +99,10 @@ fn read_tool(tool: &Map<String, Json>, found: &mut Vec<Tool>, losses: &mut Losse
             _ => {}
         }
     }
-    if tool.get("cache_control").is_some_and(|mark| !mark.is_null()) {
+    if tool
+        .get("cache_control")
+        .is_some_and(|mark| !mark.is_null())
+    {
         losses.add(None, LossKind::CacheMark, "cache_control");
     }
     let kind = tool.get("type").and_then(Json::as_str);
@@ -162,7 +165,11 @@ fn read_function(
         let mut values = keys.iter().filter_map(|key| function.get(*key));
         values.find(|value| value.is_object()).cloned()
     };
-    let schema = match get(&["parametersJsonSchema", "parameters_json_schema", "input_schema"]) {
+    let schema = match get(&[
+        "parametersJsonSchema",
+        "parameters_json_schema",
+        "input_schema",
+    ]) {
         Some(schema) => Some(Schema::Json(schema)),
         None => match get(&["inputSchema"]) {
             Some(mut outer) => outer.get_mut("json").map(Json::take).map(Schema::Json),

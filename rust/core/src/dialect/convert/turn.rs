@@ -12,6 +12,8 @@ pub(super) struct Turn {
     /// Raw index of the source message; `None` for the system argument.
     pub(super) index: Option<usize>,
     pub(super) name: Option<String>,
+    /// Whether the message held nothing at all.
+    pub(super) was_empty: bool,
     pub(super) pieces: Vec<Piece>,
 }
 
