@@ -54,6 +54,8 @@ MEASURES: Mapping[str, Callable[[Effort], list[Line]]] = {
     "count": lambda effort: [
         counting_lines.mixed_line(effort),
         *counting_lines.kind_lines(effort),
+        counting_lines.unseen_korean_line(effort),
+        process_lines.recorded_line(effort),
         *counting_lines.pathological_lines(effort),
     ],
     "token_window": lambda effort: [window_lines.token_window_line(effort)],

@@ -8,23 +8,20 @@ functions are pytest-benchmark benches.
 
 from __future__ import annotations
 
-import base64
-import gzip
 import statistics
 import time
 from functools import cache, partial
-from importlib import import_module, metadata, resources
+from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal, cast
-from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
-import tiktoken
 from langchain_core.messages import (
     BaseMessage,
     trim_messages,  # pyright: ignore[reportUnknownVariableType] - one of its options is untyped
 )
 
+import rivals
 import satchel
 from satchel.testing import generate_chat, require_release
 
@@ -37,30 +34,6 @@ SIZES = (100, 1_000, 10_000)
 SHARE = 4  # the budget is a quarter of all tokens
 
 Message = dict[str, Any]
-
-
-# Without annotations, so it is imported by name.
-openai_public: Any = import_module("tiktoken_ext.openai_public")
-
-
-@cache
-def reference_encoding() -> tiktoken.Encoding:
-    """The o200k_base of tiktoken with the vocabulary file that another package carries, offline."""
-    packed = resources.files("bpe_openai").joinpath("data", "o200k_base.tiktoken.gz")
-    path = resources.as_file(packed)
-    with path as file:
-        lines = gzip.decompress(file.read_bytes()).splitlines()
-    ranks = tiktoken_ranks(lines)
-    load = Mock(return_value=ranks)
-    with patch.object(openai_public, "load_tiktoken_bpe", load):
-        made_of: dict[str, Any] = openai_public.o200k_base()
-    return tiktoken.Encoding(**made_of)
-
-
-def tiktoken_ranks(lines: list[bytes]) -> dict[bytes, int]:
-    """The ranks in tiktoken's own file format: base64 of the token, a space, the rank."""
-    pairs = (line.split() for line in lines if line)
-    return {base64.b64decode(token): int(rank) for token, rank in pairs}
 
 
 @cache
@@ -83,7 +56,7 @@ def ours_for_a_model(size: int) -> list[Message]:
 
 def langchain(size: int) -> list[BaseMessage]:
     messages, budget = chat(size)
-    encode = reference_encoding().encode_ordinary
+    encode = rivals.encoding().encode_ordinary
 
     def count(window: list[BaseMessage]) -> int:
         return sum(len(encode(m.text)) for m in window)
@@ -97,7 +70,7 @@ def langchain(size: int) -> list[BaseMessage]:
 def tiktoken_alone(size: int) -> int:
     """What counting each message of the window once costs with tiktoken."""
     messages, budget = chat(size)
-    encode = reference_encoding().encode_ordinary
+    encode = rivals.encoding().encode_ordinary
     for kept, message in enumerate(reversed(messages)):
         budget -= len(encode(message["content"]))
         if budget < 0:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from effort import Effort
 
-__all__ = ["kind_lines", "mixed_line", "pathological_lines"]
+__all__ = ["kind_lines", "mixed_line", "pathological_lines", "unseen_korean_line"]
 
 
 def mixed_line(effort: Effort) -> Line:
@@ -44,6 +44,16 @@ def kind_lines(effort: Effort) -> list[Line]:
     return [line(kind) for kind in texts.KINDS]
 
 
+def unseen_korean_line(effort: Effort) -> Line:
+    """Korean without the help of a cache."""
+    return _rate(
+        "count/korean-unseen/tiktoken",
+        "count: korean, words that never come back",
+        lambda seed: texts.unseen_korean(effort.texts // 4, seed),
+        effort.repetitions,
+    )
+
+
 def _rate(key: str, measure: str, make: Callable[[int], list[str]], repetitions: int) -> Line:
     count = satchel.counter("o200k_base").count
     ours: list[float] = []
@@ -53,8 +63,8 @@ def _rate(key: str, measure: str, make: Callable[[int], list[str]], repetitions:
         for_us, for_them = make(seed), make(seed)
         megabytes = texts.total_bytes(list(for_us)) / 1e6
         counts: list[int] = []
-        ours_s = cpu_seconds(lambda: counts.append(sum(count(text) for text in for_us)))  # noqa: B023
-        theirs_s = cpu_seconds(lambda: counts.append(rivals.count_alone(for_them)))  # noqa: B023
+        ours_s = cpu_seconds(lambda: counts.append(sum(count(text) for text in for_us)))
+        theirs_s = cpu_seconds(lambda: counts.append(rivals.count_alone(for_them)))
         assert counts[0] == counts[1] > 0
         if seed > 0:  # the first repetition warms up
             ours.append(megabytes / ours_s)
@@ -110,8 +120,8 @@ def _pathological(
     for seed in range(repetitions):
         for_us, for_them = (make(Random(seed), size) for _ in range(2))  # noqa: S311 - no secrets
         counts: list[int] = []
-        ours.append(cpu_seconds(lambda: counts.append(count(for_us))))  # noqa: B023
-        theirs.append(cpu_seconds(lambda: counts.append(rivals.count_alone([for_them]))))  # noqa: B023
+        ours.append(cpu_seconds(lambda: counts.append(count(for_us))))
+        theirs.append(cpu_seconds(lambda: counts.append(rivals.count_alone([for_them]))))
         assert counts[0] == counts[1] > 0
     assert statistics.median(ours) > 0
     return Line(

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
     from effort import Effort
 
-__all__ = ["import_line", "memory_lines", "start_lines", "wheel_line"]
+__all__ = ["import_line", "memory_lines", "recorded_line", "start_lines", "wheel_line"]
 
 ROOT = Path(__file__).resolve().parents[2]
-PROBE = Path(__file__).with_name("memory_probe.py")
+MEMORY_PROBE = Path(__file__).with_name("memory_probe.py")
+COUNT_PROBE = Path(__file__).with_name("count_probe.py")
 
 ALLOWED_BYTES = 300
 ALLOWED_SHARE = 0.05
@@ -52,8 +53,8 @@ def memory_lines(effort: Effort) -> list[Line]:
     lines: list[Line] = []
     for kind in ("ASCII", "Korean", "tools"):
         n = effort.memory_messages
-        small = json.loads(_output([str(PROBE), kind, str(n)]))
-        large = json.loads(_output([str(PROBE), kind, str(2 * n)]))
+        small = json.loads(_output([str(MEMORY_PROBE), kind, str(n)]))
+        large = json.loads(_output([str(MEMORY_PROBE), kind, str(2 * n)]))
         growth = large["bytes"] - small["bytes"]
         for what, size, used, text in (
             (f"{2 * n:,} messages", 2 * n, large["bytes"], large["text"]),
@@ -124,6 +125,27 @@ def start_lines(effort: Effort) -> list[Line]:
             note=f"whole process; the bare interpreter takes {bare.median:.0f} ms of it",
         )
     ]
+
+
+def recorded_line(effort: Effort) -> Line:
+    """Counting the shipped transcripts, each text once in a process that knows no word yet."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    size = 0
+    for _ in range(effort.processes):
+        found = json.loads(_output([str(COUNT_PROBE)]))
+        size = found["bytes"]
+        ours.append(size / found["ours"] / 1e6)
+        theirs.append(size / found["theirs"] / 1e6)
+    return Line(
+        "count/recorded/tiktoken",
+        "count: shipped transcripts, once in a new process",
+        Samples("MB/s", tuple(ours)),
+        "tiktoken",
+        Samples("MB/s", tuple(theirs)),
+        less_is_better=False,
+        note=f"{size / 1e3:,.0f} KB, no word seen before",
+    )
 
 
 def wheel_line() -> Line:

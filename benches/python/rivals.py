@@ -38,7 +38,7 @@ __all__ = [
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 
 # Its type names an optional package that is not installed, which a strict checker will not have.
-_trim: Callable[..., list[BaseMessage]] = getattr(utils, "trim_messages")  # noqa: B009
+_trim: Callable[..., list[BaseMessage]] = getattr(utils, "trim_messages")  # noqa: B009 - as above
 
 # The chat formula of OpenAI's cookbook: a message costs 3 beside role and content, a request 3.
 _PER_MESSAGE = 3

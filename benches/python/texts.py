@@ -11,7 +11,7 @@ from satchel.testing import generate_chat
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["KINDS", "PATHOLOGICAL", "of_kind", "short_mixed", "total_bytes"]
+__all__ = ["KINDS", "PATHOLOGICAL", "of_kind", "short_mixed", "total_bytes", "unseen_korean"]
 
 KINDS = ("prose", "code", "json", "korean")
 
@@ -41,6 +41,24 @@ def of_kind(kind: str, size: int, seed: int, *, chars: int = 2_000) -> list[str]
         length = min(size, near(rng, chars))
         found.append(texts.make(rng, kind, length, 512))
         size -= length
+    return found
+
+
+def unseen_korean(size: int, seed: int) -> list[str]:
+    """Made-up Korean nouns with particles, hardly one twice; ``size`` characters in all."""
+    rng = Random(seed)  # noqa: S311 - not for secrets
+    syllables = (
+        "가나다라마사자하고기도리미비시어에오우이인전정제조주지진하한해화성수서부보민상구국동문신"
+    )
+    particles = ("은", "는", "을", "를", "에서", "으로", "까지", "보다", "와", "의")
+    found: list[str] = []
+    while size > 0:
+        words = (
+            "".join(rng.choices(syllables, k=rng.randrange(3, 6))) + rng.choice(particles)
+            for _ in range(40)
+        )
+        found.append(" ".join(words)[:size])
+        size -= len(found[-1])
     return found
 
 

@@ -44,8 +44,8 @@ def token_window_line(effort: Effort) -> Line:
         budget = all_tokens(generate_chat(size, seed=seed)) // SHARE
         for_us, for_them = generate_chat(size, seed=seed), generate_chat(size, seed=seed)
         windows: list[list[Any]] = []
-        ours.append(cpu_seconds(lambda: windows.append(satchel.token_window(for_us, budget))))  # noqa: B023
-        theirs.append(cpu_seconds(lambda: windows.append(rivals.trim_exact(for_them, budget))))  # noqa: B023
+        ours.append(cpu_seconds(lambda: windows.append(satchel.token_window(for_us, budget))))
+        theirs.append(cpu_seconds(lambda: windows.append(rivals.trim_exact(for_them, budget))))
         assert [m["content"] for m in windows[0]] == [m.content for m in windows[1]]
         assert 0 < len(windows[0]) < size
     return Line(
@@ -96,7 +96,7 @@ def loop_lines(effort: Effort) -> list[Line]:
         for_us = generate_chat(size, seed=seed)
         budget = all_tokens(generate_chat(size, seed=seed)) // SHARE
         windows: list[satchel.Window] = []
-        ours.append(cpu_seconds(lambda: windows.extend(agent_loop(for_us, budget))))  # noqa: B023
+        ours.append(cpu_seconds(lambda: windows.extend(agent_loop(for_us, budget))))
         assert len(windows) == size
         assert all(window.tokens <= budget for window in windows)
         check_window(windows[-1])
@@ -104,14 +104,12 @@ def loop_lines(effort: Effort) -> list[Line]:
         last: list[list[Any]] = []
         approximate.append(
             cpu_seconds(
-                lambda: last.append(langchain_loop(history, budget, rivals.trim_approximate))  # noqa: B023
+                lambda: last.append(langchain_loop(history, budget, rivals.trim_approximate))
             )
         )
         if seed == 0:  # most of a minute
             exact.append(
-                cpu_seconds(
-                    lambda: last.append(langchain_loop(history, budget, rivals.trim_exact))  # noqa: B023
-                )
+                cpu_seconds(lambda: last.append(langchain_loop(history, budget, rivals.trim_exact)))
             )
             kept = rivals.list_counter()(last[-1])
             assert 0 < kept <= budget
@@ -241,7 +239,7 @@ def assemble_lines(effort: Effort) -> list[Line]:
         for seed in range(effort.slow_repetitions):
             texts = [text for message in make(size, seed) for text in text_of(message)]
             counted: list[int] = []
-            alone.append(cpu_seconds(lambda: counted.append(rivals.count_alone(texts))))  # noqa: B023
+            alone.append(cpu_seconds(lambda: counted.append(rivals.count_alone(texts))))
             totals += counted
         for budget_name in ("32k", "25 %"):
             ours: list[float] = []
@@ -253,8 +251,8 @@ def assemble_lines(effort: Effort) -> list[Line]:
                 assembler = satchel.Assembler(MODEL, budget=budget)
                 ours.append(
                     cpu_seconds(
-                        lambda: windows.append(  # noqa: B023
-                            assembler.assemble(messages, open_calls="synthesize")  # noqa: B023
+                        lambda: windows.append(
+                            assembler.assemble(messages, open_calls="synthesize")
                         )
                     )
                 )
@@ -283,7 +281,7 @@ def _growth_line(effort: Effort) -> Line:
     for seed in range(effort.slow_repetitions):
         for count, seconds in ((size, once), (2 * size, twice)):
             messages = generate_chat(count, seed=seed)
-            seconds.append(cpu_seconds(lambda: assembler.assemble(messages)))  # noqa: B023
+            seconds.append(cpu_seconds(lambda: assembler.assemble(messages)))
     return Line(
         f"assemble/{2 * size}/{size}",
         f"cold assemble: {2 * size:,} messages, chat, budget 32k",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from satchel.linting import Violation, lint
     from satchel.policy import Policy
+    from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
     from satchel.windows import (
         TokenBudget,
         allocate_budget,
@@ -48,9 +49,12 @@ __all__ = [
     "MessageTokens",
     "PageNotFoundError",
     "Policy",
+    "ReportedUsage",
     "SatchelError",
     "StoreError",
     "TokenBudget",
+    "Transcript",
+    "TranscriptWarning",
     "UsageError",
     "Violation",
     "Window",
@@ -62,6 +66,7 @@ __all__ = [
     "lint",
     "models",
     "prune_tool_outputs",
+    "read_transcripts",
     "score_messages",
     "sliding_window",
     "token_window",
@@ -83,6 +88,7 @@ _HOMES = {
     ),
     "linting": ("Violation", "lint"),
     "policy": ("Policy",),
+    "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
     "windows": (
         "TokenBudget",
         "allocate_budget",

@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from satchel._cli_text import printable
-from satchel._files import STDIN, Conversation, file_error, read_conversations
 from satchel.errors import InputError, SatchelError
+from satchel.reading import STDIN, Transcript, file_error, read_transcripts, transcript_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from satchel.assembler import StepReport, Window
     from satchel.counting import Counter
 
     _OnRead = Callable[[int], None]
 
-__all__ = ["Chosen", "FileCount", "Packed", "app"]
+__all__ = ["Chosen", "FileCount", "Packed", "Reading", "app"]
 
 _FAILED: Final = 2
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -56,7 +56,14 @@ class OpenCalls(StrEnum):
 
 _File = Annotated[str, typer.Argument(metavar="FILE", help="Transcript; - for standard input.")]
 _Files = Annotated[
-    list[str], typer.Argument(metavar="FILE...", help="Transcripts; - for standard input.")
+    list[str],
+    typer.Argument(metavar="FILE...", help="Transcripts, folders of them; - for standard input."),
+]
+_Format = Annotated[
+    str, typer.Option("--format", help="What kind of file it is; default: told by its content.")
+]
+_Skip = Annotated[
+    bool, typer.Option("--skip-errors", help="Go on behind a line that cannot be read, and say so.")
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -117,6 +124,8 @@ def count(
     dialect: Annotated[
         str | None, typer.Option(help="openai or anthropic; default: what the file is in.")
     ] = None,
+    file_format: _Format = "auto",
+    skip_errors: _Skip = False,
     as_json: _Json = False,
 ) -> None:
     """Count the tokens of transcripts.
@@ -129,10 +138,12 @@ def count(
             raise InputError(message, code="invalid_value")
         counts: list[FileCount] = []
         errors: dict[str, SatchelError] = {}
-        with _progress(files, "counting") as on_read:
-            for file in files:
+        named = [found for file in files for found in transcript_files(file)]
+        with _progress(named, "counting") as on_read:
+            reading = Reading(file_format, skip_errors, on_read)
+            for file in named:
                 try:
-                    counts.append(_count_file(file, model, encoding, dialect, on_read))
+                    counts.append(_count_file(file, model, encoding, dialect, reading))
                 except SatchelError as error:
                     errors[file] = error
         total = FileCount(file="total")
@@ -152,23 +163,23 @@ def count(
 
 
 def _count_file(
-    file: str, model: str | None, encoding: str | None, dialect: str | None, on_read: _OnRead
+    file: str, model: str | None, encoding: str | None, dialect: str | None, reading: Reading
 ) -> FileCount:
     counted = FileCount(file=file)
-    for conversation in read_conversations(file, on_read=on_read):
+    for conversation in reading.conversations(file):
         counted = counted.plus(_count_conversation(conversation, model, encoding, dialect))
     return counted
 
 
 def _count_conversation(
-    conversation: Conversation, model: str | None, encoding: str | None, dialect: str | None
+    conversation: Transcript, model: str | None, encoding: str | None, dialect: str | None
 ) -> FileCount:
-    from satchel import _core, models  # noqa: PLC0415 - the native half is slow to load
+    from satchel import models  # noqa: PLC0415 - slow to load
     from satchel.counting import counter as counter_of  # noqa: PLC0415 - likewise
 
-    named = None if encoding is not None else model or conversation.model
+    named = None if encoding is not None else model or _known_model(conversation)
     counter = counter_of(named or encoding or _DEFAULT_ENCODING)
-    chosen = dialect or conversation.dialect or _core.detect_dialect(conversation.messages)
+    chosen = dialect or _dialect(conversation)
     if chosen is None and named is not None:
         chosen = models.get(named).dialect
     counts = counter.count_messages(
@@ -190,6 +201,20 @@ def _count_conversation(
         exact=counts.exact,
         encodings=(counter.encoding,),
     )
+
+
+def _known_model(conversation: Transcript) -> str | None:
+    """The model that the file names, unless nothing is known about it: then a warning."""
+    from satchel import models  # noqa: PLC0415 - slow to load
+
+    try:
+        if conversation.model is not None:
+            models.get(conversation.model)
+    except InputError as error:
+        text = f"{conversation.source}: {error}; counted in {_DEFAULT_ENCODING}"
+        warnings.warn(text, UserWarning, stacklevel=2)
+        return None
+    return conversation.model
 
 
 def _count_json(
@@ -215,7 +240,7 @@ class Chosen:
     file: str
     number: int
     of: int
-    conversation: Conversation
+    conversation: Transcript
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +296,8 @@ def window(
     out: Annotated[
         str | None, typer.Option(help="Write the messages of the window to this file, as JSON.")
     ] = None,
+    file_format: _Format = "auto",
+    skip_errors: _Skip = False,
     as_json: _Json = False,
 ) -> None:
     """Pack the window of one transcript.
@@ -281,8 +308,9 @@ def window(
         if out is not None:
             _check_out(out, file)
         with _progress([file], "packing") as on_read:
+            reading = Reading(file_format, skip_errors, on_read)
             packed = _packed(
-                _chosen(file, conversation, on_read),
+                _chosen(file, conversation, reading),
                 model=model,
                 budget=budget,
                 policy=policy,
@@ -299,11 +327,11 @@ def window(
             print_window(packed, most_rows=rows)
 
 
-def _chosen(file: str, number: int, on_read: _OnRead) -> Chosen:
+def _chosen(file: str, number: int, reading: Reading) -> Chosen:
     """The conversation of that number, from 1."""
-    found: Conversation | None = None
+    found: Transcript | None = None
     of = 0
-    for conversation in read_conversations(file, on_read=on_read):
+    for conversation in reading.conversations(file):
         of += 1
         if of == number:
             found = conversation
@@ -322,8 +350,7 @@ def _packed(
     dialect: str | None,
     open_calls: OpenCalls,
 ) -> Packed:
-    from satchel import _core  # noqa: PLC0415 - the native half and pydantic are slow to load
-    from satchel.assembler import Assembler  # noqa: PLC0415 - likewise
+    from satchel.assembler import Assembler  # noqa: PLC0415 - pydantic is slow to load
     from satchel.policy import Policy  # noqa: PLC0415 - likewise
 
     conversation = chosen.conversation
@@ -335,7 +362,7 @@ def _packed(
         rules = Policy.from_toml(Path(policy)) if policy.endswith(".toml") else policy
     except OSError as error:
         raise file_error(policy, (error.strerror or "cannot be read").lower()) from error
-    written = dialect or conversation.dialect or _core.detect_dialect(conversation.messages)
+    written = dialect or _dialect(conversation)
     assembler = Assembler(named, budget=budget, policy=rules, dialect=written)
     working_set = assembler.working_set(
         conversation.messages, system=conversation.system, tools=conversation.tools
@@ -400,6 +427,28 @@ def _write_json(out: str, messages: list[Any]) -> None:
 
 
 # --- what both share ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files are read."""
+
+    file_format: str
+    skip_errors: bool
+    on_read: _OnRead
+
+    def conversations(self, file: str) -> Iterator[Transcript]:
+        """The conversations of one file."""
+        return read_transcripts(
+            file,
+            format=self.file_format,
+            on_error="skip" if self.skip_errors else "raise",
+            on_read=self.on_read,
+        )
+
+
+def _dialect(conversation: Transcript) -> str | None:
+    return conversation.dialect if conversation.dialect_known else None
 
 
 _LONG: Final = 4_000_000  # bytes: below, the whole command takes less than a blink

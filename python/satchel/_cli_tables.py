@@ -253,8 +253,9 @@ def _heading(packed: Packed) -> Text:
     heading.append(printable(packed.chosen.file), style="bold")
     if packed.chosen.of > 1:
         heading.append(f", conversation {packed.chosen.number:,} of {packed.chosen.of:,}")
-    if packed.chosen.conversation.title:
-        heading.append(": ").append_text(_shown(packed.chosen.conversation.title[:_LONGEST]))
+    title = packed.chosen.conversation.metadata.get("title")
+    if isinstance(title, str) and title:
+        heading.append(": ").append_text(_shown(title[:_LONGEST]))
     heading.append(
         f"\n{printable(found.report.model)}, dialect {found.dialect}, "
         f"policy {printable(found.report.policy)}, counted with {packed.counter.encoding}"

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from typing import TYPE_CHECKING, Any, Final
-
-from satchel._files import is_list, is_object
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,7 +59,7 @@ def one_line(text: str) -> str:
 
 def message_line(message: object) -> str:
     """What a message begins with: its text or, where there is none, its first call."""
-    if not is_object(message):
+    if not _is_object(message):
         return ""
     return next((line for line in _lines(message) if line), "")
 
@@ -77,7 +75,7 @@ def _lines(message: dict[str, Any]) -> Iterable[str]:
             yield one_line(part["text"])
     for call in calls:
         function: object = call.get("function")
-        named = function if is_object(function) else call
+        named = function if _is_object(function) else call
         yield _call(named.get("name"), named.get("arguments"))
     for part in parts:
         kind = part.get("type")
@@ -97,4 +95,12 @@ def _call(name: object, arguments: object) -> str:
 
 
 def _dicts(value: object) -> list[dict[str, Any]]:
-    return [entry for entry in value if is_object(entry)] if is_list(value) else []
+    return [entry for entry in value if _is_object(entry)] if _is_list(value) else []
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def _is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)

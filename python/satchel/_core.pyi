@@ -250,6 +250,26 @@ def describe_json(json: str, /, dialect: str) -> dict[str, Any]:
 def describe_text(text: str, /) -> dict[str, Any]:
     """How a string is kept: ``object`` (itself), ``utf8`` as counted, ``page`` bytes, ``json``."""
 
+@final
+class TranscriptReader:
+    """Reads the bytes of one transcript file; ``satchel.read_transcripts`` is the public face.
+
+    Args:
+        format: what kind of file it is; None tells it by the content.
+
+    What it gives are the fields of each conversation as a dict, and for each line that cannot be
+    read the line, or None for the whole file, and a sentence.
+    """
+
+    def __new__(cls, format: str | None = None) -> TranscriptReader: ...
+    def feed(self, bytes: bytes) -> list[dict[str, Any] | tuple[int | None, str]]:
+        """Takes the next bytes and gives what they complete."""
+    def finish(self) -> list[dict[str, Any] | tuple[int | None, str]]:
+        """Ends the file and gives what is left."""
+
+def transcript_formats() -> list[str]:
+    """Names of the formats, in the order of the documentation."""
+
 column_names: dict[str, tuple[str, ...]]
 
 _Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int]

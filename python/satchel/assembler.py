@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -14,7 +15,7 @@ from satchel.policy import Policy
 from satchel.window import Page, Report, StepReport, Window, WindowDiff
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -309,6 +310,9 @@ class WorkingSet:
         own = assembler.settings_event(
             system_tokens=self._system_tokens, tools_tokens=self._tools_tokens
         )
+        if not isinstance(cast("object", events), Iterable):
+            message = f"events must be an iterable of events, not {type(events).__name__}"
+            raise InputError(message, code="invalid_value")
         self._events = tuple(_plain_event(event, at) for at, event in enumerate(events)) or (own,)
         self._core = _core.WorkingSet(
             assembler.counter,
@@ -451,7 +455,14 @@ class WorkingSet:
 
         Raises:
             PageNotFoundError: ``page_not_found``.
+            InputError: ``invalid_value`` for the wrong type or a line number below 1.
         """
+        if not isinstance(cast("object", pointer), str):
+            message = f"pointer must be a str, not {type(pointer).__name__}"
+            raise InputError(message, code="invalid_value")
+        if lines is not None and min(lines) < 1:
+            message = f"lines is {lines!r}, line numbers start at 1"
+            raise InputError(message, code="invalid_value", value=min(lines), limit=1)
         return self._core.page_in(pointer, pattern=pattern, lines=lines)
 
     def explain(self, index: int | None = None) -> list[StepReport]:

@@ -396,6 +396,20 @@ def test_changed_settings_go_on_with_the_log() -> None:
     assert error.value.code == "dialect_changed"
 
 
+@pytest.mark.parametrize("wrong", [None, 5])
+def test_what_is_no_list_is_refused(packer: satchel.Assembler, wrong: Any) -> None:
+    working_set = packer.working_set()
+    for call in (
+        lambda: packer.assemble(wrong),
+        lambda: packer.assemble([], events=wrong),
+        lambda: working_set.page_in(wrong),
+        lambda: working_set.page_in("p_000000000000000000", lines=(-1, 3)),
+    ):
+        with pytest.raises(satchel.InputError) as error:
+            call()
+        assert error.value.code == "invalid_value"
+
+
 @pytest.mark.parametrize(
     "events",
     [

@@ -11,7 +11,7 @@ import pytest
 
 import satchel
 from satchel import _core
-from satchel._files import read_conversations
+from satchel.reading import read_transcripts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,11 +118,8 @@ ROWS = [
         lambda: satchel.Assembler("gpt-4o").working_set([USER]).page_in("0" * 32),
     ),
     Row("concurrent_use", satchel.UsageError, two_threads),
-    Row("invalid_file", satchel.InputError, lambda: list(read_conversations("no such transcript"))),
+    Row("invalid_file", satchel.InputError, lambda: list(read_transcripts("no such transcript"))),
 ]
-
-# Raised by the Python half alone, which is the one that opens files.
-PYTHON_CODES: dict[str, type[satchel.SatchelError]] = {"invalid_file": satchel.InputError}
 
 BUILT_IN: dict[type[satchel.SatchelError], type[Exception]] = {
     satchel.InputError: ValueError,
@@ -134,7 +131,7 @@ BUILT_IN: dict[type[satchel.SatchelError], type[Exception]] = {
 
 
 def test_every_code_has_a_row_and_its_class() -> None:
-    assert {row.code: row.cls for row in ROWS} == _core.error_codes() | PYTHON_CODES
+    assert {row.code: row.cls for row in ROWS} == _core.error_codes()
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.code)

@@ -98,19 +98,19 @@ fn calls_of_every_kind() {
         ),
         (
             json!({"type": "local_shell_call", "id": "x", "call_id": "c", "action": action}),
-            fixed(Field::Action),
+            fixed(Field::LocalShellAction),
             action.to_string(),
             None,
         ),
         (
             json!({"type": "shell_call", "call_id": "c", "action": action}),
-            fixed(Field::Action),
+            fixed(Field::ShellAction),
             action.to_string(),
             None,
         ),
         (
             json!({"type": "computer_call", "call_id": "c", "actions": [action]}),
-            fixed(Field::Actions),
+            fixed(Field::ComputerActions),
             json!([action]).to_string(),
             None,
         ),
@@ -180,7 +180,7 @@ fn outputs_of_every_kind() {
         // It carries only its own id: it answers the first open call.
         (
             json!({"type": "local_shell_call_output", "id": "x", "output": "{}"}),
-            Place::Output,
+            Place::OutputText,
             "{}".to_owned(),
             None,
         ),
@@ -193,7 +193,7 @@ fn outputs_of_every_kind() {
         (
             json!({"type": "apply_patch_call_output", "call_id": "c", "status": "failed",
                 "output": "no such file"}),
-            Place::Output,
+            Place::OutputText,
             "no such file".to_owned(),
             Some("c"),
         ),
@@ -247,7 +247,6 @@ fn other_items_stay_whole() {
     for item in [
         json!({"type": "web_search_call", "id": "ws_1", "status": "completed"}),
         json!({"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}", "output": "x"}),
-        json!({"type": "compaction", "id": "cmp", "encrypted_content": "gA"}),
         json!({"type": "item_reference", "id": "msg_1"}),
         json!({"id": "msg_1"}),
         json!({"type": "hologram", "depth": 3}),
@@ -263,8 +262,9 @@ fn other_items_stay_whole() {
         );
         assert_eq!(only(&item), expected, "{item}");
     }
-    // What declares tools or settings stays in force.
+    // What declares tools or settings stays in force, and so does what stands for the history.
     for item in [
+        json!({"type": "compaction", "id": "cmp", "encrypted_content": "gA"}),
         json!({"type": "additional_tools", "role": "developer", "tools": []}),
         json!({"type": "configuration_update", "reasoning": {"effort": "low"}}),
     ] {

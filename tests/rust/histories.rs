@@ -1,4 +1,4 @@
-//! Random histories in both dialects: well-formed, or with steps that were aborted.
+//! Random histories in every dialect: well-formed, or with steps that were aborted.
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -104,6 +104,146 @@ pub fn anthropic(acts: &[Act]) -> Vec<Json> {
                         answers.push(
                             json!({"type": "tool_result", "tool_use_id": id, "content": result}),
                         );
+                    }
+                }
+                out.push(json!({"role": "assistant", "content": blocks}));
+                if !answers.is_empty() {
+                    out.push(json!({"role": "user", "content": answers}));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The history in the `openai-responses` dialect: reasoning, text and calls are items.
+pub fn responses(acts: &[Act]) -> Vec<Json> {
+    let mut out = vec![json!({"role": "system", "content": "Answer briefly."})];
+    let said = |text: &String| {
+        json!({"type": "message", "role": "assistant",
+            "content": [{"type": "output_text", "text": text}]})
+    };
+    for (number, act) in acts.iter().enumerate() {
+        match act {
+            Act::User(text) if number % 2 == 0 => {
+                out.push(json!({"role": "user", "content": text}));
+            }
+            Act::User(text) => out.push(json!({"type": "message", "role": "user",
+                "content": [{"type": "input_text", "text": text}]})),
+            Act::Assistant(text) => out.push(said(text)),
+            Act::System(text) => out.push(json!({"role": "system", "content": text})),
+            Act::Tools {
+                text,
+                results,
+                thinks,
+            } => {
+                if *thinks {
+                    out.push(json!({"type": "reasoning", "id": format!("rs_{number}"),
+                        "summary": [], "encrypted_content": "gAAA"}));
+                }
+                if number % 3 == 0 {
+                    out.push(said(text));
+                }
+                let custom = |call: usize| (number + call) % 4 == 3;
+                for call in 0..results.len() {
+                    let id = format!("call_{number}_{call}");
+                    out.push(if custom(call) {
+                        json!({"type": "custom_tool_call", "call_id": id, "name": "patch",
+                            "input": text})
+                    } else {
+                        json!({"type": "function_call", "call_id": id, "name": "look",
+                            "arguments": json!({"path": format!("src/f{number}.rs")}).to_string()})
+                    });
+                }
+                for (call, (result, arrived)) in results.iter().enumerate() {
+                    let id = format!("call_{number}_{call}");
+                    if *arrived && custom(call) {
+                        out.push(json!({"type": "custom_tool_call_output", "call_id": id,
+                            "output": [{"type": "input_text", "text": result}]}));
+                    } else if *arrived {
+                        out.push(json!({"type": "function_call_output", "call_id": id,
+                            "output": result}));
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The history in the `gemini` dialect; system acts are left out. Ids are there in every second
+/// step, signatures on the first call of a step that thinks.
+pub fn gemini(acts: &[Act]) -> Vec<Json> {
+    let mut out = Vec::new();
+    for (number, act) in acts.iter().enumerate() {
+        match act {
+            Act::User(text) => out.push(json!({"role": "user", "parts": [{"text": text}]})),
+            Act::Assistant(text) => out.push(json!({"role": "model", "parts": [{"text": text}]})),
+            Act::System(_) => {}
+            Act::Tools {
+                text,
+                results,
+                thinks,
+            } => {
+                let mut parts = vec![json!({"text": text})];
+                let mut answers = Vec::new();
+                for (call, (result, arrived)) in results.iter().enumerate() {
+                    let path = format!("src/f{number}.rs");
+                    let mut ask = json!({"name": format!("look{call}"), "args": {"path": path}});
+                    let mut answer =
+                        json!({"name": format!("look{call}"), "response": {"output": result}});
+                    if number % 2 == 0 {
+                        ask["id"] = json!(format!("c{call}"));
+                        answer["id"] = json!(format!("c{call}"));
+                    }
+                    let mut part = json!({"functionCall": ask});
+                    if *thinks && call == 0 {
+                        part["thoughtSignature"] = json!("c2ln");
+                    }
+                    parts.push(part);
+                    if *arrived {
+                        answers.push(json!({"functionResponse": answer}));
+                    }
+                }
+                out.push(json!({"role": "model", "parts": parts}));
+                if !answers.is_empty() {
+                    out.push(json!({"role": "user", "parts": answers}));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The history in the `bedrock` dialect; system acts are left out.
+pub fn bedrock(acts: &[Act]) -> Vec<Json> {
+    let mut out = Vec::new();
+    for (number, act) in acts.iter().enumerate() {
+        match act {
+            Act::User(text) => out.push(json!({"role": "user", "content": [{"text": text}]})),
+            Act::Assistant(text) => {
+                out.push(json!({"role": "assistant", "content": [{"text": text}]}));
+            }
+            Act::System(_) => {}
+            Act::Tools {
+                text,
+                results,
+                thinks,
+            } => {
+                let mut blocks = Vec::new();
+                if *thinks {
+                    blocks.push(json!({"reasoningContent": {"reasoningText": {
+                        "text": "hm", "signature": "c2ln"}}}));
+                }
+                blocks.push(json!({"text": text}));
+                let mut answers = Vec::new();
+                for (call, (result, arrived)) in results.iter().enumerate() {
+                    let id = format!("t{number}_{call}");
+                    blocks.push(json!({"toolUse": {"toolUseId": id, "name": "look",
+                        "input": {"path": format!("src/f{number}.rs")}}}));
+                    if *arrived {
+                        answers.push(json!({"toolResult": {"toolUseId": id,
+                            "content": [{"text": result}]}}));
                     }
                 }
                 out.push(json!({"role": "assistant", "content": blocks}));

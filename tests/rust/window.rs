@@ -6,19 +6,25 @@ use satchel_core::dialect::Dialect;
 use satchel_core::window::{Fill, Link, sliding_window, token_window};
 use serde_json::json;
 
-use Link::{Calls, Instruction, Plain, Results};
+use Link::{Calls, Instruction, Item, Plain, Results};
 
 /// The steps of the messages that are no instructions, oldest first, worked out forwards.
 fn steps(links: &[Link]) -> Vec<Vec<u32>> {
     let mut steps: Vec<Vec<u32>> = Vec::new();
     let mut takes_results = false;
+    let mut takes_items = false;
     for (index, link) in (0..).zip(links) {
         match link {
             Instruction => {}
-            Results if takes_results => steps.last_mut().unwrap().push(index),
+            Results if takes_results => {
+                steps.last_mut().unwrap().push(index);
+                takes_items = false;
+            }
+            Item if takes_items => steps.last_mut().unwrap().push(index),
             _ => {
                 steps.push(vec![index]);
-                takes_results = *link == Calls;
+                takes_results = matches!(link, Calls | Item);
+                takes_items = *link == Item;
             }
         }
     }
@@ -55,6 +61,7 @@ fn links() -> impl Strategy<Value = Vec<Link>> {
         3 => Just(Plain),
         2 => Just(Calls),
         3 => Just(Results),
+        2 => Just(Item),
     ];
     prop::collection::vec(link, 0..40)
 }
@@ -152,6 +159,144 @@ fn a_closed_fill_takes_nothing_more() {
     assert!(!fill.offer(1, Plain, Some(1)));
     assert_eq!(fill.left(), 3);
     assert_eq!(fill.finish(), [3]);
+}
+
+#[test]
+fn links_of_the_other_dialects() {
+    let rows = [
+        (
+            Dialect::Responses,
+            json!({"type": "reasoning", "summary": []}),
+            Item,
+        ),
+        (
+            Dialect::Responses,
+            json!({"type": "function_call", "call_id": "a"}),
+            Item,
+        ),
+        (
+            Dialect::Responses,
+            json!({"type": "shell_call", "call_id": "a"}),
+            Item,
+        ),
+        (
+            Dialect::Responses,
+            json!({"type": "web_search_call", "id": "a"}),
+            Plain,
+        ),
+        (
+            Dialect::Responses,
+            json!({"type": "function_call_output", "call_id": "a"}),
+            Results,
+        ),
+        (
+            Dialect::Responses,
+            json!({"type": "message", "role": "assistant", "content": []}),
+            Plain,
+        ),
+        (
+            Dialect::Responses,
+            json!({"role": "developer", "content": "a"}),
+            Instruction,
+        ),
+        (
+            Dialect::Gemini,
+            json!({"role": "model", "parts": [{"text": "a"}]}),
+            Plain,
+        ),
+        (
+            Dialect::Gemini,
+            json!({"role": "model", "parts": [{"functionCall": {"name": "f"}}]}),
+            Calls,
+        ),
+        (
+            Dialect::Gemini,
+            json!({"role": "user", "parts": [{"function_response": {"name": "f"}}]}),
+            Results,
+        ),
+        (
+            Dialect::Gemini,
+            json!({"role": "function", "parts": [{"functionResponse": {"name": "f"}}]}),
+            Results,
+        ),
+        (Dialect::Gemini, json!({"parts": [{"text": "a"}]}), Plain),
+        (
+            Dialect::Bedrock,
+            json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "a"}}]}),
+            Calls,
+        ),
+        (
+            Dialect::Bedrock,
+            json!({"role": "user", "content": [{"toolResult": {"toolUseId": "a"}}]}),
+            Results,
+        ),
+        (
+            Dialect::Bedrock,
+            json!({"role": "user", "content": [{"text": "a"}]}),
+            Plain,
+        ),
+    ];
+    for (dialect, message, expected) in &rows {
+        assert_eq!(
+            content::link(&message, Some(*dialect)),
+            *expected,
+            "{message}"
+        );
+        assert_eq!(content::link(&message, None), *expected, "{message}");
+    }
+}
+
+#[test]
+fn content_texts_of_the_other_dialects() {
+    let rows = [
+        (
+            json!({"role": "user", "content": [{"type": "input_text", "text": "a"}]}),
+            vec!["a"],
+        ),
+        (
+            json!({"type": "function_call_output", "call_id": "c", "output": "a"}),
+            vec!["a"],
+        ),
+        (
+            json!({"type": "shell_call_output", "call_id": "c",
+            "output": [{"stdout": "a", "stderr": "b", "outcome": {"type": "exit"}}]}),
+            vec!["a", "b"],
+        ),
+        (
+            json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}),
+            vec![],
+        ),
+        (
+            json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "a"}]}),
+            vec![],
+        ),
+        (
+            json!({"role": "model", "parts": [{"text": "a"}, {"text": "hm", "thought": true}]}),
+            vec!["a"],
+        ),
+        (
+            json!({"role": "user", "parts": [{"functionResponse": {"name": "f",
+            "response": {"output": "a", "more": ["b"]}}}]}),
+            vec!["a", "b"],
+        ),
+        (
+            json!({"role": "user", "content": [{"text": "a"}, {"toolResult": {"toolUseId": "c",
+            "content": [{"text": "b"}, {"json": {"x": "c"}}]}}]}),
+            vec!["a", "b", "c"],
+        ),
+        (
+            json!({"role": "assistant", "content": [{"toolUse": {"toolUseId": "c", "input": {}}}]}),
+            vec![],
+        ),
+    ];
+    for (message, expected) in &rows {
+        let content = content::read(&message, None, true);
+        assert!(!content.is_unreadable, "{message}");
+        let texts: Vec<&str> = content.texts.iter().map(|text| &**text).collect();
+        assert_eq!(texts, *expected, "{message}");
+    }
+    let call = json!({"type": "function_call", "call_id": "c", "arguments": "{\"a\":1}"});
+    assert_eq!(content::read(&&call, None, true).calls.len(), 1);
 }
 
 #[test]

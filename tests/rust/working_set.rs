@@ -1,4 +1,4 @@
-//! The promises of the planner, over random histories in both dialects.
+//! The promises of the planner, over random histories in every dialect.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use satchel_core::message::{Message, PartKind, Role};
 use satchel_core::page::PageKey;
 use satchel_core::plan::Settings;
 use satchel_core::policy::{Policy, Strategy as Choice};
-use satchel_core::render::{Entry, apply_to_json};
+use satchel_core::render::push_json;
 use satchel_core::tokens::Counter;
 use satchel_core::tokens::chat::{ChatRules, count_message_parts, message_overhead};
 use satchel_core::working_set::{Page, WorkingSet, parse_pointer};
 use satchel_core::{Error, ErrorKind};
 use serde_json::Value as Json;
 
-use crate::histories::{Act, acts, anthropic, openai};
+use crate::histories::{Act, acts, anthropic, bedrock, gemini, openai, responses};
 
 const SYSTEM_TOKENS: u64 = 11;
 const TOOLS_TOKENS: u64 = 40;
@@ -50,14 +50,11 @@ fn read(dialect: Dialect, messages: &[Json]) -> Vec<Message<Box<str>>> {
 }
 
 fn render(set: &WorkingSet<Box<str>>, messages: &[Json]) -> Vec<Json> {
-    set.entries(0)
-        .into_iter()
-        .map(|entry| match entry {
-            Entry::Original(index) => messages[index as usize].clone(),
-            Entry::Changed(index, changes) => apply_to_json(&messages[index as usize], &changes),
-            Entry::New(message) => message,
-        })
-        .collect()
+    let mut window = Vec::new();
+    for entry in set.entries(0) {
+        push_json(&mut window, messages, set.settings().dialect, &entry);
+    }
+    window
 }
 
 /// Tokens of a request, counted again from the rendered messages.
@@ -102,7 +99,9 @@ fn unpaired(dialect: Dialect, window: &[Json]) -> usize {
                 None => faults += 1,
             }
         }
-        let joins = dialect == Dialect::Anthropic && message.role == Role::Assistant;
+        // Records of one answer; `gemini` and `bedrock` write them as one message.
+        let joins = matches!(dialect, Dialect::Anthropic | Dialect::Responses)
+            && message.role == Role::Assistant;
         if results.is_empty() && !joins {
             faults += open.len();
             open.clear();
@@ -113,15 +112,17 @@ fn unpaired(dialect: Dialect, window: &[Json]) -> usize {
 }
 
 fn json_of(dialect: Dialect, acts: &[Act]) -> Vec<Json> {
-    if dialect == Dialect::Anthropic {
-        anthropic(acts)
-    } else {
-        openai(acts)
+    match dialect {
+        Dialect::Responses => responses(acts),
+        Dialect::Anthropic => anthropic(acts),
+        Dialect::Gemini => gemini(acts),
+        Dialect::Bedrock => bedrock(acts),
+        _ => openai(acts),
     }
 }
 
 fn dialects() -> impl Strategy<Value = Dialect> {
-    prop_oneof![Just(Dialect::OpenAi), Just(Dialect::Anthropic)]
+    prop::sample::select(Dialect::ALL.to_vec())
 }
 
 fn policies() -> impl Strategy<Value = Policy> {
@@ -174,6 +175,7 @@ proptest! {
             prop_assert_eq!(recount(&set, &window), figures.tokens);
             // valid, whole_steps
             prop_assert_eq!(unpaired(dialect, &window), 0);
+            prop_assert_eq!(disorder(dialect, &window), Vec::<String>::new());
             // anchored, order_kept
             let seen = &messages[..=index];
             let goal = seen.iter().find(|message| message["role"] == "user");
@@ -195,14 +197,22 @@ proptest! {
             prop_assert_eq!(sum + notes, plan.history_tokens());
             // noop_under_budget
             if figures.compactions == 0 && is_boundary(&set) && !aborted(&acts) {
-                prop_assert_eq!(&window, &messages[..=index]);
+                prop_assert_eq!(flat(&window), flat(&messages[..=index]));
+                if !dialect.may_join() {
+                    prop_assert_eq!(&window, &messages[..=index]);
+                }
             }
             // prefix_stable
             if let Some((compactions, revision, old)) = &before
                 && *compactions == figures.compactions
                 && *revision == figures.revision
             {
-                prop_assert_eq!(&window[..old.len()], &old[..]);
+                if dialect.may_join() {
+                    let old = flat(old);
+                    prop_assert_eq!(&flat(&window)[..old.len()], &old[..]);
+                } else {
+                    prop_assert_eq!(&window[..old.len()], &old[..]);
+                }
             }
             before = Some((figures.compactions, figures.revision, window));
         }
@@ -305,20 +315,83 @@ fn read_one(dialect: Dialect, message: &Json, index: usize) -> Vec<Message<Box<s
     vec![read_message(dialect, &message, index).unwrap()]
 }
 
-fn is_user(message: &Json) -> bool {
-    message["role"] == "user"
-        && message["content"]
-            .as_array()
-            .is_none_or(|blocks| blocks.iter().any(|block| block["type"] != "tool_result"))
+/// The blocks of a message; texts as strings, in whatever form they are written.
+fn blocks(message: &Json) -> Vec<Json> {
+    let content = match message.get("parts") {
+        Some(parts) => parts,
+        None => &message["content"],
+    };
+    let text = |block: &Json| match &block["text"] {
+        Json::Null => block.clone(),
+        text => text.clone(),
+    };
+    match content {
+        Json::Array(blocks) => blocks.iter().map(text).collect(),
+        Json::Null => vec![message.clone()],
+        content => vec![content.clone()],
+    }
 }
 
-/// Whether `message` shows all of `original`, perhaps with further blocks behind.
+/// Role and block, one after the other: joined neighbours read the same as single ones.
+fn flat(messages: &[Json]) -> Vec<(Json, Json)> {
+    let pair = |message: &Json| {
+        let role = message["role"].clone();
+        let pairs = blocks(message)
+            .into_iter()
+            .map(move |block| (role.clone(), block));
+        pairs.collect::<Vec<_>>()
+    };
+    messages.iter().flat_map(pair).collect()
+}
+
+fn is_user(message: &Json) -> bool {
+    let is_result = |block: &Json| {
+        block["type"] == "tool_result"
+            || block.get("functionResponse").is_some()
+            || block.get("toolResult").is_some()
+    };
+    message["role"] == "user" && blocks(message).iter().any(|block| !is_result(block))
+}
+
+/// Whether `message` shows all of `original`, perhaps with further blocks around.
 fn holds(message: &Json, original: &Json) -> bool {
-    if message == original {
-        return true;
+    let (shown, wanted) = (blocks(message), blocks(original));
+    message["role"] == original["role"]
+        && shown.windows(wanted.len()).any(|blocks| blocks == wanted)
+}
+
+/// Breaks of the order that the provider asks for.
+fn disorder(dialect: Dialect, window: &[Json]) -> Vec<String> {
+    let count = |message: &Json, key: &str| {
+        blocks(message)
+            .iter()
+            .filter(|block| block.get(key).is_some())
+            .count()
+    };
+    let mut found = Vec::new();
+    if dialect.user_first() && window.first().is_some_and(|first| first["role"] != "user") {
+        found.push("the first message is no user's".to_owned());
     }
-    let first = &message["content"][0]["text"];
-    message["role"] == original["role"] && (*first == original["content"])
+    for (at, pair) in window.windows(2).enumerate() {
+        let same = pair[0]["role"] == pair[1]["role"];
+        match dialect {
+            Dialect::Bedrock if same => found.push(format!("one role at {at}")),
+            Dialect::Gemini => {
+                if same && pair[0]["role"] == "model" {
+                    found.push(format!("two turns of the model at {at}"));
+                }
+                let (calls, results) = (
+                    count(&pair[0], "functionCall"),
+                    count(&pair[1], "functionResponse"),
+                );
+                if calls != results {
+                    found.push(format!("{calls} calls and {results} results at {at}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 fn aborted(acts: &[Act]) -> bool {

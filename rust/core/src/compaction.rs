@@ -7,10 +7,12 @@
 use std::sync::Arc;
 
 use crate::choose::{Choice, choose};
-use crate::dialect::Dialect;
+use crate::dialect::form::OPENER;
 use crate::error::{Error, Result};
 use crate::level::{Level, Reason};
+use crate::message::Role;
 use crate::node::Text;
+use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Root, Settings, Shown, hard_reason, is_protected, salience};
 use crate::policy::Strategy;
 use crate::shrink::{Lower, Shrunk, lower_levels};
@@ -191,10 +193,12 @@ impl<T: Text> Compaction<'_, T> {
             Strategy::TokenWindow => self.drop_oldest(plan, |_, total| total <= self.target())?,
         }
         self.settle_root(plan)?;
+        settle_opener(plan, self.transcript, self.settings)?;
         plan.sum();
         if self.settings.policy.strategy != Strategy::Adaptive && self.total(plan) > self.room {
             self.adapt(plan)?;
             self.settle_root(plan)?;
+            settle_opener(plan, self.transcript, self.settings)?;
             plan.sum();
         }
         let changed = self.first_change(&before.0, before.1.as_ref(), plan);
@@ -213,12 +217,12 @@ impl<T: Text> Compaction<'_, T> {
         if root == plan.root.as_ref() {
             return changed;
         }
-        // The note stands after the goal, or inside it where roles must alternate.
+        // The note stands after the goal, or inside it.
         let goal = self
             .transcript
             .goal()
             .map_or(0, |goal| self.transcript.rows()[goal].step);
-        let note = if self.settings.dialect == Dialect::Anthropic {
+        let note = if self.settings.dialect.notes_inside() {
             goal
         } else {
             goal + 1
@@ -582,38 +586,34 @@ impl<T: Text> Compaction<'_, T> {
 
 /// Tokens around the root note: none where it is a further block of the goal.
 pub fn root_overhead<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> u32 {
-    if settings.dialect == Dialect::Anthropic && transcript.goal().is_some() {
+    if settings.dialect.notes_inside() && transcript.goal().is_some() {
         0
     } else {
         settings.message_tokens
     }
 }
 
-/// What stands as the result of a call that nobody answered.
-pub const PLACEHOLDER: &str = "[no result: the call was interrupted]";
-
-/// Tokens that the placeholder results of a step add to the window.
-pub fn placeholder_tokens<T: Text>(
-    settings: &Settings,
+/// Puts a note in front of the window, or takes it away: where a user must open the conversation
+/// and an assistant message would.
+///
+/// # Errors
+/// `counter_failed`, only from a foreign counter.
+pub fn settle_opener<T: Text>(
+    plan: &mut Plan,
     transcript: &Transcript<T>,
-    step: u32,
-) -> u32 {
-    let Some(bounds) = transcript.steps().get(step as usize) else {
-        return 0;
+    settings: &Settings,
+) -> Result<()> {
+    let opens = |shown: &Shown| {
+        let first = transcript.steps()[shown.step as usize].first;
+        transcript.rows()[first as usize].role == Role::Assistant
     };
-    if bounds.open_calls == 0 {
-        return 0;
-    }
-    // A foreign counter that fails here fails at the next text too, where the error is reported.
-    let text = settings.counter.count(PLACEHOLDER).unwrap_or(0);
-    let has_result_message = bounds.end - bounds.first > 1
-        && transcript
-            .parts(bounds.end as usize - 1)
-            .iter()
-            .any(|part| part.kind == crate::message::PartKind::Result);
-    match settings.dialect {
-        Dialect::Anthropic if has_result_message => bounds.open_calls * text,
-        Dialect::Anthropic => bounds.open_calls * text + settings.message_tokens,
-        _ => bounds.open_calls * (text + settings.message_tokens),
-    }
+    let is_root_in_front = plan.root.is_some() && transcript.goal().is_none();
+    let is_needed =
+        settings.dialect.user_first() && !is_root_in_front && plan.shown.first().is_some_and(opens);
+    plan.opener_tokens = if is_needed {
+        settings.counter.count(OPENER)? + settings.message_tokens
+    } else {
+        0
+    };
+    Ok(())
 }

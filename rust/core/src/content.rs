@@ -41,9 +41,12 @@ impl<T> Default for Content<T> {
 
 /// Who speaks in a message.
 pub fn role<N: Node>(message: &N) -> Option<Role> {
-    message.get("role")?.with_str(|role| match role {
+    let Some(role) = message.get("role").filter(|role| !role.is_null()) else {
+        return role_of_item(message);
+    };
+    role.with_str(|role| match role {
         "user" => Some(Role::User),
-        "assistant" => Some(Role::Assistant),
+        "assistant" | "model" => Some(Role::Assistant),
         "tool" | "function" => Some(Role::Tool),
         "system" => Some(Role::System),
         "developer" => Some(Role::Developer),
@@ -51,7 +54,25 @@ pub fn role<N: Node>(message: &N) -> Option<Role> {
     })?
 }
 
-/// The part of a message in a step. Without a dialect the signs of both count.
+/// Items of the Responses API tell by their type who speaks; a content of Gemini's that has parts
+/// and no role is the user's.
+fn role_of_item<N: Node>(message: &N) -> Option<Role> {
+    let by_type = message.get("type").and_then(|kind| {
+        kind.with_str(|kind| match kind {
+            "reasoning" | "program" | "mcp_approval_request" | "compaction" => {
+                Some(Role::Assistant)
+            }
+            "mcp_approval_response" => Some(Role::Tool),
+            _ if kind.ends_with("_call") => Some(Role::Assistant),
+            _ if kind.ends_with("_output") => Some(Role::Tool),
+            _ => None,
+        })?
+    });
+    let is_content = || message.get("parts").is_some_and(|parts| !parts.is_empty());
+    by_type.or_else(|| is_content().then_some(Role::User))
+}
+
+/// The part of a message in a step. Without a dialect the signs of all of them count.
 ///
 /// Only looks: a message that cannot be read is [`Link::Plain`].
 pub fn link<N: Node>(message: &N, dialect: Option<Dialect>) -> Link {
@@ -59,16 +80,41 @@ pub fn link<N: Node>(message: &N, dialect: Option<Dialect>) -> Link {
 }
 
 fn link_of<N: Node>(message: &N, role: Role, dialect: Option<Dialect>) -> Link {
-    let by_field = dialect != Some(Dialect::Anthropic);
-    let by_block = dialect != Some(Dialect::OpenAi);
+    let may_be = |one: Dialect| dialect.is_none_or(|dialect| dialect == one);
+    let by_field = may_be(Dialect::OpenAi);
+    let has = |key: &'static str, of: Form| has_block(message, key, of, dialect);
     match role {
         Role::System | Role::Developer => Link::Instruction,
-        Role::Tool if by_field => Link::Results,
-        Role::User if by_block && has_block(message, "tool_result") => Link::Results,
+        Role::Tool if by_field || (may_be(Dialect::Responses) && is_item(message)) => Link::Results,
+        Role::User | Role::Tool if has("tool_result", Form::Result) => Link::Results,
+        Role::Assistant if may_be(Dialect::Responses) && is_item(message) => Link::Item,
         Role::Assistant if by_field && has_call_field(message) => Link::Calls,
-        Role::Assistant if by_block && has_block(message, "tool_use") => Link::Calls,
+        Role::Assistant if has("tool_use", Form::Call) => Link::Calls,
         Role::User | Role::Assistant | Role::Tool => Link::Plain,
     }
+}
+
+/// Whether this is a call, a result or reasoning as an item of its own.
+fn is_item<N: Node>(message: &N) -> bool {
+    // Items have a type; messages of a role and a content have none.
+    if message.field_count() == Some(2) && message.get("content").is_some() {
+        return false;
+    }
+    message
+        .get("type")
+        .and_then(|kind| {
+            kind.with_str(|kind| match kind {
+                "reasoning"
+                | "program"
+                | "function_call"
+                | "mcp_approval_request"
+                | "mcp_approval_response" => true,
+                // What has no id to pair by holds its result itself.
+                _ if kind.ends_with("_call") => message.get("call_id").is_some(),
+                _ => kind.ends_with("_output"),
+            })
+        })
+        .unwrap_or(false)
 }
 
 fn has_call_field<N: Node>(message: &N) -> bool {
@@ -84,15 +130,45 @@ fn has_call_field<N: Node>(message: &N) -> bool {
             .is_some_and(|call| call.shape() == Shape::Map)
 }
 
-fn has_block<N: Node>(message: &N, kind: &str) -> bool {
-    let Some(content) = message.get("content") else {
+/// What is looked for among the blocks of a message.
+#[derive(Clone, Copy)]
+enum Form {
+    Call,
+    Result,
+}
+
+/// Whether a block is a call or a result: by its type, or by its one key.
+fn has_block<N: Node>(message: &N, kind: &str, form: Form, dialect: Option<Dialect>) -> bool {
+    let may_be = |one: Dialect| dialect.is_none_or(|dialect| dialect == one);
+    let is_there = |block: &N, key| block.get(key).is_some_and(|value| !value.is_null());
+    if let Some(content) = message.get("content") {
+        return (0..content.len()).any(|at| {
+            let Some(block) = content.item(at) else {
+                return false;
+            };
+            match block.get("type") {
+                Some(found) => may_be(Dialect::Anthropic) && found.is_str(kind),
+                None if may_be(Dialect::Bedrock) => match form {
+                    Form::Call => is_there(&block, "toolUse"),
+                    Form::Result => is_there(&block, "toolResult"),
+                },
+                None => false,
+            }
+        });
+    }
+    if !may_be(Dialect::Gemini) {
+        return false;
+    }
+    let Some(parts) = message.get("parts") else {
         return false;
     };
-    (0..content.len()).any(|at| {
-        content
-            .item(at)
-            .and_then(|block| block.get("type"))
-            .is_some_and(|found| found.is_str(kind))
+    (0..parts.len()).any(|at| {
+        parts.item(at).is_some_and(|part| match form {
+            Form::Call => is_there(&part, "functionCall") || is_there(&part, "function_call"),
+            Form::Result => {
+                is_there(&part, "functionResponse") || is_there(&part, "function_response")
+            }
+        })
     })
 }
 
@@ -110,7 +186,7 @@ pub fn read<N: Node>(message: &N, dialect: Option<Dialect>, calls: bool) -> Cont
     }
     if content.is_unreadable {
         content.texts.clear();
-    } else if calls && content.link == Link::Calls {
+    } else if calls && matches!(content.link, Link::Calls | Link::Item) {
         read_calls(message, &mut content.calls);
     }
     content
@@ -118,7 +194,15 @@ pub fn read<N: Node>(message: &N, dialect: Option<Dialect>, calls: bool) -> Cont
 
 /// Whether the content could be read.
 fn read_texts<N: Node>(message: &N, texts: &mut Vec<N::Text>) -> bool {
-    let Some(content) = message.get("content") else {
+    let Some(content) = message.get("content").filter(|content| !content.is_null()) else {
+        if let Some(parts) = message.get("parts") {
+            return read_parts(&parts, texts);
+        }
+        for key in ["output", "result"] {
+            if let Some(output) = message.get(key) {
+                read_output(&output, texts);
+            }
+        }
         return true;
     };
     if let Some(text) = content.text() {
@@ -126,9 +210,71 @@ fn read_texts<N: Node>(message: &N, texts: &mut Vec<N::Text>) -> bool {
         return true;
     }
     match content.shape() {
-        Shape::Null => true,
         Shape::List => read_blocks(&content, texts, true),
+        // Reasoning has a list or nothing there; no other content is read.
         _ => false,
+    }
+}
+
+/// The output of an item: a string, blocks, or the streams of a shell.
+fn read_output<N: Node>(output: &N, texts: &mut Vec<N::Text>) {
+    if let Some(text) = output.text() {
+        texts.push(text);
+        return;
+    }
+    for at in 0..output.len() {
+        let Some(block) = output.item(at) else { break };
+        for key in ["text", "stdout", "stderr"] {
+            texts.extend(block.get(key).and_then(|text| text.text()));
+        }
+    }
+}
+
+/// The parts of a content of Gemini's.
+fn read_parts<N: Node>(parts: &N, texts: &mut Vec<N::Text>) -> bool {
+    if !matches!(parts.shape(), Shape::List | Shape::Null) {
+        return false;
+    }
+    for at in 0..parts.len() {
+        let Some(part) = parts.item(at) else { break };
+        let is_thought = part.get("thought").and_then(|thought| thought.bool()) == Some(true);
+        if let Some(text) = part.get("text").and_then(|text| text.text()) {
+            if !is_thought {
+                texts.push(text);
+            }
+            continue;
+        }
+        let response = part
+            .get("functionResponse")
+            .or_else(|| part.get("function_response"))
+            .and_then(|response| response.get("response"));
+        if let Some(response) = response {
+            push_leaves(&response, texts);
+        }
+    }
+    true
+}
+
+/// Every string inside a value.
+fn push_leaves<N: Node>(value: &N, texts: &mut Vec<N::Text>) {
+    fn walk<T>(value: Value<T>, texts: &mut Vec<T>) {
+        match value {
+            Value::Text(text) => texts.push(text),
+            Value::List(items) => {
+                for item in items {
+                    walk(item, texts);
+                }
+            }
+            Value::Map(entries) => {
+                for (_, value) in entries {
+                    walk(value, texts);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    if let Ok(value) = value.capture_below(4) {
+        walk(value, texts);
     }
 }
 
@@ -143,9 +289,10 @@ fn read_blocks<N: Node>(blocks: &N, texts: &mut Vec<N::Text>, results: bool) -> 
             return true;
         }
         let Some(kind) = block.get("type") else {
-            return false;
+            return read_bare_block(&block, texts);
         };
-        if kind.is_str("text") {
+        let is_text = kind.with_str(|kind| matches!(kind, "text" | "input_text" | "output_text"));
+        if is_text == Some(true) {
             let text = block.get("text").and_then(|text| text.text());
             let is_there = text.is_some();
             texts.extend(text);
@@ -165,27 +312,80 @@ fn read_blocks<N: Node>(blocks: &N, texts: &mut Vec<N::Text>, results: bool) -> 
     })
 }
 
-fn read_calls<N: Node>(message: &N, calls: &mut Vec<Value<N::Text>>) {
-    if let Some(list) = message.get("tool_calls") {
-        let arguments = (0..list.len()).filter_map(|at| {
-            let call = list.item(at)?;
-            match call.get("function") {
-                Some(function) => function.get("arguments"),
-                None => call.get("custom")?.get("input"),
-            }
-        });
-        calls.extend(arguments.filter_map(|arguments| arguments.capture_below(4).ok()));
+/// A block without a type: Bedrock's, whose one key tells what it is.
+fn read_bare_block<N: Node>(block: &N, texts: &mut Vec<N::Text>) -> bool {
+    if let Some(text) = block.get("text") {
+        let text = text.text();
+        let is_there = text.is_some();
+        texts.extend(text);
+        return is_there;
     }
-    let legacy = message.get("function_call");
-    let legacy = legacy.and_then(|call| call.get("arguments"));
-    calls.extend(legacy.and_then(|arguments| arguments.capture_below(2).ok()));
+    if let Some(value) = block.get("json") {
+        push_leaves(&value, texts);
+        return true;
+    }
+    if let Some(result) = block.get("toolResult") {
+        return match result.get("content") {
+            Some(content) if content.shape() == Shape::List => read_blocks(&content, texts, false),
+            Some(content) => content.is_null(),
+            None => true,
+        };
+    }
+    BARE_KEYS.into_iter().any(|key| block.get(key).is_some())
+}
+
+/// Keys of the blocks of Bedrock's that have no text.
+const BARE_KEYS: [&str; 9] = [
+    "toolUse",
+    "reasoningContent",
+    "image",
+    "document",
+    "video",
+    "audio",
+    "cachePoint",
+    "guardContent",
+    "citationsContent",
+];
+
+fn read_calls<N: Node>(message: &N, calls: &mut Vec<Value<N::Text>>) {
+    let mut keep = |arguments: Option<N>| {
+        calls.extend(arguments.and_then(|arguments| arguments.capture_below(4).ok()));
+    };
+    if let Some(list) = message.get("tool_calls") {
+        for at in 0..list.len() {
+            let Some(call) = list.item(at) else { break };
+            keep(match call.get("function") {
+                Some(function) => function.get("arguments"),
+                None => call.get("custom").and_then(|custom| custom.get("input")),
+            });
+        }
+    }
+    keep(
+        message
+            .get("function_call")
+            .and_then(|call| call.get("arguments")),
+    );
+    for key in ["arguments", "input", "action", "operation", "code"] {
+        keep(message.get(key));
+    }
     if let Some(blocks) = message.get("content") {
-        let inputs = (0..blocks.len()).filter_map(|at| {
-            let block = blocks.item(at)?;
-            let is_call = block.get("type")?.is_str("tool_use");
-            if is_call { block.get("input") } else { None }
-        });
-        calls.extend(inputs.filter_map(|input| input.capture_below(3).ok()));
+        for at in 0..blocks.len() {
+            let Some(block) = blocks.item(at) else { break };
+            match block.get("type") {
+                Some(kind) if kind.is_str("tool_use") => keep(block.get("input")),
+                Some(_) => {}
+                None => keep(block.get("toolUse").and_then(|call| call.get("input"))),
+            }
+        }
+    }
+    if let Some(parts) = message.get("parts") {
+        for at in 0..parts.len() {
+            let Some(part) = parts.item(at) else { break };
+            let call = part
+                .get("functionCall")
+                .or_else(|| part.get("function_call"));
+            keep(call.and_then(|call| call.get("args")));
+        }
     }
 }
 

@@ -34,6 +34,8 @@ pub enum ErrorKind {
     InvalidValue,
     /// An event that cannot be read.
     InvalidEvent,
+    /// A transcript file that cannot be read.
+    InvalidFile,
     /// The caller's counter raised or returned something that is no count.
     CounterFailed,
     /// What must stay does not fit the budget.
@@ -59,7 +61,7 @@ pub enum ErrorGroup {
 
 impl ErrorKind {
     /// Every kind, in the order of the catalogue.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::InvalidMessage,
         Self::TooDeep,
         Self::OrphanResult,
@@ -71,6 +73,7 @@ impl ErrorKind {
         Self::UnknownEncoding,
         Self::InvalidValue,
         Self::InvalidEvent,
+        Self::InvalidFile,
         Self::CounterFailed,
         Self::OverBudget,
         Self::PageNotFound,
@@ -91,6 +94,7 @@ impl ErrorKind {
             Self::UnknownEncoding => "unknown_encoding",
             Self::InvalidValue => "invalid_value",
             Self::InvalidEvent => "invalid_event",
+            Self::InvalidFile => "invalid_file",
             Self::CounterFailed => "counter_failed",
             Self::OverBudget => "over_budget",
             Self::PageNotFound => "page_not_found",

@@ -82,10 +82,14 @@ pub enum Place {
     Input,
     /// `item["output"]`: a string or a list of blocks.
     Output,
+    /// `item["output"]`, only a string.
+    OutputText,
     /// `item["output"]` of a shell: a list of objects with `stdout` and `stderr`.
     ShellOutput,
     /// `item["result"]`, a string.
     ResultText,
+    /// `message["parts"]`, the whole list.
+    Parts,
     /// `message["parts"][i]["text"]`.
     PartText(u32),
     /// `message["parts"][i]`, a part that is replaced whole.
@@ -130,10 +134,14 @@ pub enum Field {
     FunctionCall,
     /// `tool_calls`, around a custom call.
     ToolCalls,
-    /// `action` of a shell or computer call.
-    Action,
-    /// `actions` of a computer call.
-    Actions,
+    /// `action` of a call of the old local shell.
+    LocalShellAction,
+    /// `action` of a shell call.
+    ShellAction,
+    /// `action` of a computer call.
+    ComputerAction,
+    /// `actions` of a newer computer call.
+    ComputerActions,
     /// `operation` of a patch.
     Operation,
     /// `code` of a program, whose own calls follow before its output.
@@ -160,8 +168,8 @@ impl Field {
             Self::Audio => "audio",
             Self::FunctionCall => "function_call",
             Self::ToolCalls => "tool_calls",
-            Self::Action => "action",
-            Self::Actions => "actions",
+            Self::LocalShellAction | Self::ShellAction | Self::ComputerAction => "action",
+            Self::ComputerActions => "actions",
             Self::Operation => "operation",
             Self::Code => "code",
             Self::Arguments => "arguments",
@@ -201,7 +209,8 @@ impl Place {
             }
             Self::Arguments => vec![Key("arguments")],
             Self::Input => vec![Key("input")],
-            Self::Output | Self::ShellOutput => vec![Key("output")],
+            Self::Output | Self::OutputText | Self::ShellOutput => vec![Key("output")],
+            Self::Parts => vec![Key("parts")],
             Self::ResultText => vec![Key("result")],
             Self::PartText(i) => vec![Key("parts"), Index(i), Key("text")],
             Self::Part(i) | Self::SignedPart(i) => vec![Key("parts"), Index(i)],

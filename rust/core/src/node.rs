@@ -204,6 +204,17 @@ impl<T: Text> Value<T> {
         }
     }
 
+    /// The string of a map that holds one string and nothing else.
+    pub fn only_text(&self) -> Option<&T> {
+        match self {
+            Self::Map(entries) => match &entries[..] {
+                [(_, value)] => value.as_text(),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The string, if this is one.
     pub fn as_text(&self) -> Option<&T> {
         match self {

@@ -126,6 +126,8 @@ pub struct Plan {
     pub(crate) gone_steps: u32,
     pub(crate) gone_tokens: u64,
     pub(crate) history_tokens: u64,
+    /// Tokens of the message in front of an assistant message that would open the window.
+    pub(crate) opener_tokens: u32,
     pub(crate) compactions: u32,
     /// Changes whenever the window is no longer the old one plus appended messages.
     pub(crate) revision: u64,
@@ -154,7 +156,12 @@ impl Plan {
         self.root.as_ref()
     }
 
-    /// Tokens of the history as the window shows it.
+    /// Whether a note of satchel's opens the window, because a user must.
+    pub fn has_opener(&self) -> bool {
+        self.opener_tokens > 0
+    }
+
+    /// Tokens of the history as the window shows it, before neighbours are joined.
     pub fn history_tokens(&self) -> u64 {
         self.history_tokens
     }
@@ -270,7 +277,8 @@ impl Plan {
                 .iter()
                 .map(|recall| u64::from(recall.tokens))
                 .sum::<u64>()
-            + self.root.as_ref().map_or(0, |root| u64::from(root.tokens));
+            + self.root.as_ref().map_or(0, |root| u64::from(root.tokens))
+            + u64::from(self.opener_tokens);
     }
 }
 

@@ -3,12 +3,13 @@
 //! Untouched messages stay the same objects; what changes is said as a place and a new content, so
 //! that every representation is rendered by a few lines.
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
-use crate::compaction::PLACEHOLDER;
 use crate::dialect::Dialect;
-use crate::message::{Body, PartKind, Place, Role};
+use crate::dialect::form::{OPENER, Side, TextForm, replacement};
+use crate::message::{Body, Part, PartKind, Place, Role};
 use crate::node::Text;
+use crate::placeholder::{last_results, open_calls};
 use crate::plan::{Plan, Recall, Shown};
 use crate::transcript::Transcript;
 
@@ -20,12 +21,12 @@ pub enum Change {
     /// The content at this place becomes this JSON value.
     SetJson(Place, Json),
     /// A text block is added at the end of the content at this place; a string becomes a list.
-    AppendText(Place, Box<str>),
-    /// A block is put into the message's content list at this position.
-    InsertBlock(usize, Json),
+    AppendText(Place, Box<str>, TextForm),
+    /// A block is put into the list at this place, at this position.
+    InsertBlock(Place, usize, Json),
 }
 
-/// One message of the window.
+/// One message of the window, or a further piece of the one before it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// The caller's message, unchanged.
@@ -34,6 +35,16 @@ pub enum Entry {
     Changed(u32, Vec<Change>),
     /// A message that is put in.
     New(Json),
+    /// The blocks of this message follow those of the message before it, in a copy: the provider
+    /// does not take them apart.
+    Joined(Box<Entry>),
+}
+
+impl Entry {
+    /// Whether it is a further piece of the message before it.
+    pub fn is_joined(&self) -> bool {
+        matches!(self, Self::Joined(_))
+    }
 }
 
 /// Where recalled content goes.
@@ -46,7 +57,7 @@ pub enum RecallPlace {
 }
 
 /// Where content recalled before message `at` goes: into the newest result inside a tool loop,
-/// into the user's message where roles must alternate, else into a message of its own.
+/// into the user's message where notes stand inside, else into a message of its own.
 pub fn recall_place<T: Text>(
     transcript: &Transcript<T>,
     dialect: Dialect,
@@ -62,10 +73,16 @@ pub fn recall_place<T: Text>(
         .parts(before)
         .iter()
         .rfind(|part| part.kind == PartKind::Result);
-    match result {
-        Some(part) if !matches!(part.place, Place::Field(_)) => RecallPlace::Inside(part.place),
-        _ if dialect == Dialect::Anthropic && transcript.rows()[before].role == Role::User => {
-            RecallPlace::Inside(Place::Content)
+    match result.map(|part| part.place) {
+        Some(
+            place @ (Place::Content
+            | Place::BlockContent(_)
+            | Place::Output
+            | Place::ToolResultContent(_)),
+        ) => RecallPlace::Inside(place),
+        // Results of fixed shape take no further block: it stands behind them.
+        _ if dialect.notes_inside() && transcript.rows()[before].role != Role::Assistant => {
+            RecallPlace::Inside(dialect.blocks())
         }
         _ => RecallPlace::After,
     }
@@ -85,18 +102,25 @@ pub fn entries<T: Text>(
         transcript,
         plan,
         dialect,
+        from,
+        before: None,
         out: Vec::new(),
     };
+    if from == 0 && plan.has_opener() {
+        let opener = Entry::New(dialect.user_message(OPENER, true));
+        renderer.push(Side::NOTE, opener);
+    }
     let root_alone = plan.root().filter(|_| transcript.goal().is_none());
     let mut root_pending = root_alone.is_some() && from == 0;
-    for shown in &plan.shown()[start..] {
+    // The step before tells what the first new message may join.
+    for shown in &plan.shown()[start.saturating_sub(1)..] {
         let bounds = transcript.steps()[shown.step as usize];
         let first_row = transcript.rows()[bounds.first as usize];
         if root_pending && !first_row.role.is_instruction() {
             renderer.root_message();
             root_pending = false;
         }
-        renderer.step(shown, from);
+        renderer.step(shown);
     }
     renderer.out
 }
@@ -105,17 +129,43 @@ struct Renderer<'a, T> {
     transcript: &'a Transcript<T>,
     plan: &'a Plan,
     dialect: Dialect,
+    /// Raw messages before it were rendered already.
+    from: usize,
+    /// The message before the next one.
+    before: Option<Side>,
     out: Vec<Entry>,
 }
 
 impl<T: Text> Renderer<'_, T> {
-    fn step(&mut self, shown: &Shown, from: usize) {
-        let bounds = self.transcript.steps()[shown.step as usize];
-        let open = if shown.closed {
-            self.open_calls(shown.step)
+    fn push(&mut self, side: Side, entry: Entry) {
+        let joins = self
+            .before
+            .is_some_and(|before| self.dialect.joins(before, side));
+        self.before = Some(side);
+        self.out.push(if joins {
+            Entry::Joined(Box::new(entry))
         } else {
-            Vec::new()
-        };
+            entry
+        });
+    }
+
+    fn side(&self, message: usize) -> Side {
+        let is_result = |part: &Part<T>| part.kind == PartKind::Result;
+        Side {
+            role: self.transcript.rows()[message].role,
+            // Only where neighbours may be joined does it matter.
+            has_results: self.dialect.may_join()
+                && self.transcript.parts(message).iter().any(is_result),
+        }
+    }
+
+    fn step(&mut self, shown: &Shown) {
+        let bounds = self.transcript.steps()[shown.step as usize];
+        if bounds.end as usize <= self.from {
+            // Rendered already; what it ended with matters.
+            self.before = Some(self.tail(shown, bounds.end as usize - 1));
+            return;
+        }
         let mut edits = shown.edits.iter().peekable();
         for message in bounds.first as usize..bounds.end as usize {
             let range = self.transcript.part_range(message);
@@ -123,21 +173,21 @@ impl<T: Text> Renderer<'_, T> {
             while let Some(edit) = edits.next_if(|edit| (edit.part as usize) < range.end) {
                 changes.push(self.replace(edit.part as usize, &edit.text));
             }
-            if message < from {
+            if message < self.from {
+                self.before = Some(self.tail(shown, message));
                 continue;
             }
-            let is_last = message + 1 == bounds.end as usize;
             let mut after = Vec::new();
-            if is_last && !open.is_empty() {
-                self.fill(message, &open, &mut changes, &mut after);
+            if shown.closed && message + 1 == bounds.end as usize {
+                self.fill(shown.step, &mut changes, &mut after);
             }
             if self.transcript.goal() == Some(message)
                 && let Some(root) = self.plan.root()
             {
-                if self.dialect == Dialect::Anthropic {
-                    changes.push(Change::AppendText(Place::Content, (&*root.text).into()));
+                if self.dialect.notes_inside() {
+                    changes.push(self.append(self.dialect.blocks(), &root.text));
                 } else {
-                    after.push(Entry::New(json!({"role": "user", "content": &*root.text})));
+                    after.push((Side::NOTE, self.user_message(&root.text)));
                 }
             }
             for recall in self.plan.recalls() {
@@ -145,123 +195,164 @@ impl<T: Text> Renderer<'_, T> {
                     self.recall(recall, &mut changes, &mut after);
                 }
             }
-            self.out.push(if changes.is_empty() {
+            let entry = if changes.is_empty() {
                 Entry::Original(message as u32)
             } else {
                 Entry::Changed(message as u32, changes)
-            });
-            self.out.append(&mut after);
+            };
+            self.push(self.side(message), entry);
+            for (side, entry) in after {
+                self.push(side, entry);
+            }
         }
+    }
+
+    /// What stood last once `message` of a step was rendered.
+    fn tail(&self, shown: &Shown, message: usize) -> Side {
+        let bounds = self.transcript.steps()[shown.step as usize];
+        let is_root = !self.dialect.notes_inside()
+            && self.plan.root().is_some()
+            && self.transcript.goal() == Some(message);
+        let is_recall = self.plan.recalls().iter().any(|recall| {
+            recall.at as usize == message + 1
+                && recall_place(self.transcript, self.dialect, message + 1) == RecallPlace::After
+        });
+        if is_root || is_recall {
+            return Side::NOTE;
+        }
+        let is_filled = shown.closed
+            && shown.placeholder_tokens > 0
+            && message + 1 == bounds.end as usize
+            && last_results(self.transcript, shown.step).is_none();
+        if is_filled {
+            return Side {
+                has_results: true,
+                ..Side::NOTE
+            };
+        }
+        self.side(message)
     }
 
     fn root_message(&mut self) {
         if let Some(root) = self.plan.root() {
-            self.out
-                .push(Entry::New(json!({"role": "user", "content": &*root.text})));
+            let entry = self.user_message(&root.text);
+            self.push(Side::NOTE, entry);
         }
     }
 
-    fn recall(&self, recall: &Recall, changes: &mut Vec<Change>, after: &mut Vec<Entry>) {
+    /// A user message in the form that the history uses.
+    fn user_message(&self, text: &str) -> Entry {
+        let goal = self.transcript.goal();
+        let plain = goal.is_none_or(|goal| {
+            let parts = self.transcript.parts(goal);
+            parts.iter().all(|part| part.place == Place::Content)
+        });
+        Entry::New(self.dialect.user_message(text, plain))
+    }
+
+    /// A text block at the end of the content at `place`.
+    fn append(&self, place: Place, text: &str) -> Change {
+        Change::AppendText(place, text.into(), self.dialect.text_form(Role::User))
+    }
+
+    fn recall(&self, recall: &Recall, changes: &mut Vec<Change>, after: &mut Vec<(Side, Entry)>) {
         match recall_place(self.transcript, self.dialect, recall.at as usize) {
-            RecallPlace::Inside(place) => {
-                changes.push(Change::AppendText(place, (&*recall.text).into()));
-            }
-            RecallPlace::After => {
-                after.push(Entry::New(
-                    json!({"role": "user", "content": &*recall.text}),
-                ));
-            }
+            RecallPlace::Inside(place) => changes.push(self.append(place, &recall.text)),
+            RecallPlace::After => after.push((Side::NOTE, self.user_message(&recall.text))),
         }
     }
 
     fn replace(&self, part: usize, text: &str) -> Change {
+        let message = self.transcript.message_of_part(part);
         let part = &self.transcript.all_parts()[part];
+        let form = self.dialect.text_form(self.transcript.rows()[message].role);
         match (part.kind, &part.body) {
             // A string of JSON stays a string; an object stays an object.
             (PartKind::Call, Body::Value(_)) => Change::SetJson(
                 part.place,
                 serde_json::from_str(text).unwrap_or_else(|_| Json::String(text.to_owned())),
             ),
-            _ if matches!(part.place, Place::Block(_)) => {
-                Change::SetJson(part.place, json!({"type": "text", "text": text}))
-            }
-            _ => Change::SetText(part.place, text.into()),
-        }
-    }
-
-    /// The calls of a step that no result of the step answers, with id and name.
-    fn open_calls(&self, step: u32) -> Vec<(Option<String>, Option<String>)> {
-        let bounds = self.transcript.steps()[step as usize];
-        let mut calls = Vec::new();
-        for message in bounds.first as usize..bounds.end as usize {
-            for part in self.transcript.parts(message) {
-                let key = part.key.as_deref();
-                let keep = |text: Option<&T>| text.map(|text| text.with(str::to_owned));
-                let id = keep(key.and_then(|key| key.id.as_ref()));
-                let name = keep(key.and_then(|key| key.name.as_ref()));
-                match part.kind {
-                    PartKind::Call => calls.push((id, name)),
-                    PartKind::Result => {
-                        let answers =
-                            |(call_id, call_name): &(Option<String>, Option<String>)| match (
-                                &id, call_id,
-                            ) {
-                                (Some(id), Some(call_id)) => id == call_id,
-                                _ => name.is_none() || call_name.is_none() || name == *call_name,
-                            };
-                        if let Some(at) = calls.iter().position(answers) {
-                            calls.remove(at);
-                        }
+            _ => match replacement(part.place, part.is_error, text, form) {
+                Some(mut value) => {
+                    if part.place == Place::ShellOutput
+                        && let Some(outcome) = outcome(&part.body)
+                    {
+                        value[0]["outcome"] = outcome;
                     }
-                    _ => {}
+                    Change::SetJson(part.place, value)
                 }
-            }
+                None => Change::SetText(part.place, text.into()),
+            },
         }
-        calls
     }
 
     /// Puts in placeholder results after the results that are there.
-    fn fill(
-        &self,
-        message: usize,
-        open: &[(Option<String>, Option<String>)],
-        changes: &mut Vec<Change>,
-        after: &mut Vec<Entry>,
-    ) {
-        if self.dialect != Dialect::Anthropic {
-            after.extend(open.iter().map(|(id, name)| {
-                Entry::New(match (id, name) {
-                    (Some(id), _) => {
-                        json!({"role": "tool", "tool_call_id": id, "content": PLACEHOLDER})
-                    }
-                    (None, name) => {
-                        json!({"role": "function", "name": name, "content": PLACEHOLDER})
-                    }
-                })
-            }));
+    fn fill(&self, step: u32, changes: &mut Vec<Change>, after: &mut Vec<(Side, Entry)>) {
+        let open = open_calls(self.transcript, step);
+        if open.is_empty() {
             return;
         }
-        let block = |id: &Option<String>| json!({"type": "tool_result", "tool_use_id": id, "content": PLACEHOLDER, "is_error": true});
-        let last_result = self
-            .transcript
-            .parts(message)
+        let results: Vec<Json> = open
             .iter()
-            .rev()
-            .find_map(|part| match (part.kind, part.place) {
-                (PartKind::Result, Place::BlockContent(at)) => Some(at as usize),
-                _ => None,
-            });
-        if let Some(at) = last_result {
-            changes.extend(
-                open.iter()
-                    .enumerate()
-                    .map(|(offset, (id, _))| Change::InsertBlock(at + 1 + offset, block(id))),
-            );
-        } else {
-            let blocks: Vec<Json> = open.iter().map(|(id, _)| block(id)).collect();
-            after.push(Entry::New(json!({"role": "user", "content": blocks})));
+            .map(|call| self.dialect.placeholder(call))
+            .collect();
+        let side = Side {
+            role: if self.dialect.results_are_blocks() {
+                Role::User
+            } else {
+                Role::Tool
+            },
+            has_results: true,
+        };
+        if !self.dialect.results_are_blocks() {
+            after.extend(results.into_iter().map(|result| (side, Entry::New(result))));
+            return;
+        }
+        match last_results(self.transcript, step) {
+            Some((_, at)) => {
+                let place = self.dialect.blocks();
+                let inserts = results.into_iter().enumerate();
+                changes.extend(
+                    inserts.map(|(offset, block)| Change::InsertBlock(place, at + offset, block)),
+                );
+            }
+            None => after.push((side, Entry::New(self.dialect.message_of(&results)))),
         }
     }
+}
+
+/// How a shell's last command ended.
+fn outcome<T: Text>(body: &Body<T>) -> Option<Json> {
+    let Body::Value(value) = body else {
+        return None;
+    };
+    let outcome = value.items().last()?.get("outcome")?;
+    serde_json::from_str(&outcome.to_json()).ok()
+}
+
+/// Applies one entry to a window of parsed JSON messages.
+pub fn push_json(window: &mut Vec<Json>, messages: &[Json], dialect: Dialect, entry: &Entry) {
+    let message = match entry {
+        Entry::Original(index) => messages[*index as usize].clone(),
+        Entry::Changed(index, changes) => apply_to_json(&messages[*index as usize], changes),
+        Entry::New(message) => message.clone(),
+        Entry::Joined(piece) => {
+            let mut alone = Vec::new();
+            push_json(&mut alone, messages, dialect, piece);
+            if let (Some(before), Some(mut piece)) = (window.last_mut(), alone.pop()) {
+                let taken = slot(&mut piece, dialect.blocks()).map(Json::take);
+                let blocks = slot(before, dialect.blocks());
+                if let (Some(Json::Array(more)), Some(blocks)) = (taken, blocks) {
+                    match blocks {
+                        Json::Array(blocks) => blocks.extend(more),
+                        other => *other = Json::Array(more),
+                    }
+                }
+            }
+            return;
+        }
+    };
+    window.push(message);
 }
 
 /// Applies changes to a parsed JSON message and returns the changed copy.
@@ -279,20 +370,22 @@ pub fn apply_to_json(message: &Json, changes: &[Change]) -> Json {
                     *slot = value.clone();
                 }
             }
-            Change::AppendText(place, text) => {
+            Change::AppendText(place, text, form) => {
                 if let Some(slot) = slot(&mut copy, *place) {
-                    let block = json!({"type": "text", "text": &**text});
                     match slot {
                         Json::String(before) if !before.trim().is_empty() => {
-                            *slot = json!([{"type": "text", "text": &*before}, block]);
+                            *slot = Json::Array(vec![form.block(before), form.block(text)]);
                         }
-                        Json::Array(blocks) => blocks.push(block),
+                        Json::Array(blocks) => blocks.push(form.block(text)),
+                        _ if *form == TextForm::Bare => {
+                            *slot = Json::Array(vec![form.block(text)]);
+                        }
                         _ => *slot = Json::String(text.to_string()),
                     }
                 }
             }
-            Change::InsertBlock(at, block) => {
-                if let Some(Json::Array(blocks)) = copy.get_mut("content") {
+            Change::InsertBlock(place, at, block) => {
+                if let Some(Json::Array(blocks)) = slot(&mut copy, *place) {
                     blocks.insert((*at).min(blocks.len()), block.clone());
                 }
             }

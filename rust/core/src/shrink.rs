@@ -221,7 +221,8 @@ fn draft<T: Text>(
     Ok(())
 }
 
-/// The text of a result or text part as it is read: list content is its text blocks in order.
+/// The text of a result or text part as it is read: list content is its text blocks in order, an
+/// object its only string or else its JSON.
 pub fn with_text<T: Text, R>(body: &Body<T>, read: impl FnOnce(&str) -> R) -> R {
     match body {
         Body::Text(text) => text.with(read),
@@ -251,17 +252,31 @@ pub fn edited_tokens<T: Text>(part: &Part<T>, text: &str, counter: &Counter) -> 
 }
 
 fn block_texts<T: Text>(value: &Value<T>) -> String {
+    if !matches!(value, Value::List(_)) {
+        return match value.only_text() {
+            Some(text) => text.with(str::to_owned),
+            None => value.to_json(),
+        };
+    }
     let mut out = String::new();
+    let mut add = |text: &str| {
+        if !out.is_empty() && !text.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(text);
+    };
     for item in value.items() {
-        let text = item
-            .get("text")
-            .and_then(Value::as_text)
-            .or_else(|| item.as_text());
-        if let Some(text) = text {
-            if !out.is_empty() {
-                out.push('\n');
-            }
-            text.with(|text| out.push_str(text));
+        if let Some(text) = item.as_text() {
+            text.with(&mut add);
+        }
+        for text in ["text", "stdout", "stderr"]
+            .into_iter()
+            .filter_map(|key| item.get(key).and_then(Value::as_text))
+        {
+            text.with(&mut add);
+        }
+        if let Some(json) = item.get("json") {
+            add(&json.to_json());
         }
     }
     out

@@ -4,8 +4,9 @@
 //! reasoning glued to them. Results are paired with the calls of the step they directly follow:
 //! ids repeat in real data, so an id is only compared inside its own step.
 
+use crate::dialect::form::Glue;
 use crate::error::{Error, ErrorKind, Result};
-use crate::message::{CallKey, Message, PartKind, Role};
+use crate::message::{CallKey, Field, Message, Part, PartKind, Place, Role};
 use crate::node::Text;
 
 /// One step: the messages `first..end` and what is known about them as a whole.
@@ -45,6 +46,8 @@ pub struct PendingCall {
     pub name: Option<Box<str>>,
     /// Whether a result was seen.
     pub answered: bool,
+    /// Whether the model goes on before the result: a program makes calls of its own.
+    pub spans: bool,
 }
 
 /// Pairs calls with results while messages arrive in order.
@@ -54,8 +57,10 @@ pub struct PendingCall {
 pub struct Pairing {
     calls: Vec<PendingCall>,
     last: Option<LastMessage>,
-    /// Whether consecutive assistant messages are one turn for the provider.
-    merges_roles: bool,
+    /// Which assistant messages continue the one before them.
+    glue: Glue,
+    /// Whether the newest step holds reasoning.
+    has_reasoning: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,12 +70,11 @@ struct LastMessage {
 }
 
 impl Pairing {
-    /// A pairing for a dialect; `merges_roles` where the provider merges neighbours of one role.
-    pub fn new(merges_roles: bool) -> Self {
+    /// A pairing for a dialect, as [`glue`](crate::dialect::Dialect::glue) says.
+    pub fn new(glue: Glue) -> Self {
         Self {
-            calls: Vec::new(),
-            last: None,
-            merges_roles,
+            glue,
+            ..Self::default()
         }
     }
 
@@ -88,9 +92,7 @@ impl Pairing {
     pub fn attachment<T>(&self, message: &Message<T>) -> Attachment {
         let joins = message.has_results()
             || (message.role == Role::Assistant
-                && self
-                    .last
-                    .is_some_and(|last| last.role == Role::Assistant && self.glues(last, message)));
+                && self.last.is_some_and(|last| self.glues(last, message)));
         if joins {
             Attachment::Joins
         } else {
@@ -111,6 +113,7 @@ impl Pairing {
         }
         if attachment == Attachment::Starts {
             self.calls.clear();
+            self.has_reasoning = false;
         }
         for (part, content) in message.parts.iter().enumerate() {
             if content.kind == PartKind::Call {
@@ -121,24 +124,35 @@ impl Pairing {
                     id,
                     name,
                     answered: false,
+                    spans: content.place == Place::Field(Field::Code),
                 });
             }
+            self.has_reasoning |= content.kind == PartKind::Reasoning;
         }
         self.last = Some(LastMessage {
             role: message.role,
-            only_reasoning: !message.parts.is_empty()
-                && message
-                    .parts
-                    .iter()
-                    .all(|part| part.kind == PartKind::Reasoning),
+            only_reasoning: is_only_reasoning(message),
         });
         Ok(attachment)
     }
 
-    /// Whether an assistant message continues the assistant message before it: after reasoning
-    /// alone, or with further calls of a turn whose records the provider merges.
+    /// Whether an assistant message continues what stands before it.
     fn glues<T>(&self, last: LastMessage, message: &Message<T>) -> bool {
-        last.only_reasoning || (self.merges_roles && message.has_calls() && self.open_calls() > 0)
+        let follows = last.role == Role::Assistant;
+        let after_reasoning = follows && last.only_reasoning;
+        match self.glue {
+            Glue::Reasoning => after_reasoning,
+            Glue::OpenCalls => {
+                after_reasoning || (follows && message.has_calls() && self.open_calls() > 0)
+            }
+            Glue::Answer => {
+                let goes_on = self.calls.iter().any(|call| call.spans && !call.answered);
+                let belongs = message.has_calls()
+                    || self.open_calls() > 0
+                    || (self.has_reasoning && !is_only_reasoning(message));
+                goes_on || after_reasoning || (follows && belongs)
+            }
+        }
     }
 
     fn answer<T: Text>(&mut self, message: &Message<T>) -> Result<()> {
@@ -150,11 +164,16 @@ impl Pairing {
             .filter(|part| part.kind == PartKind::Result)
         {
             let (id, name) = identity(part.key.as_deref());
-            let matches = |call: &PendingCall| match (&id, &call.id) {
-                (Some(id), Some(call_id)) => id == call_id,
-                _ => name.is_none() || call.name.is_none() || name == call.name,
-            };
-            let found = (0..self.calls.len()).find(|&at| !answered[at] && matches(&self.calls[at]));
+            let open = self.calls.iter().zip(&answered).enumerate();
+            let open = open.filter(|(_, (_, answered))| !**answered);
+            let ranked = open.filter_map(|(at, (call, _))| {
+                let (call_id, call_name) = (call.id.as_deref(), call.name.as_deref());
+                Some((
+                    affinity(id.as_deref(), name.as_deref(), call_id, call_name)?,
+                    at,
+                ))
+            });
+            let found = ranked.min().map(|(_, at)| at);
             match found {
                 Some(at) => answered[at] = true,
                 None if id.is_some() && self.calls.iter().any(|call| call.id == id) => {
@@ -176,6 +195,27 @@ impl Pairing {
         }
         Ok(())
     }
+}
+
+/// How well a result fits a call, 0 best; `None` if it cannot be its result. Ids decide where both
+/// sides have one, then names, and order among equals.
+pub(crate) fn affinity(
+    result_id: Option<&str>,
+    result_name: Option<&str>,
+    call_id: Option<&str>,
+    call_name: Option<&str>,
+) -> Option<u8> {
+    let named = result_name.is_none() || call_name.is_none() || result_name == call_name;
+    match (result_id, call_id) {
+        (Some(result), Some(call)) => (result == call).then_some(0),
+        (None, None) => named.then_some(1),
+        _ => named.then_some(2),
+    }
+}
+
+fn is_only_reasoning<T>(message: &Message<T>) -> bool {
+    let is_reasoning = |part: &Part<T>| part.kind == PartKind::Reasoning;
+    !message.parts.is_empty() && message.parts.iter().all(is_reasoning)
 }
 
 fn identity<T: Text>(key: Option<&CallKey<T>>) -> (Option<Box<str>>, Option<Box<str>>) {

@@ -4,6 +4,7 @@
 //! that a window needs sums, not texts. Memory beside the caller's own texts: about 40 bytes a
 //! message and 80 a part.
 
+use crate::dialect::form::Glue;
 use crate::error::Result;
 use crate::message::{Message, Part, PartKind, Role};
 use crate::node::Text;
@@ -44,13 +45,13 @@ pub struct Transcript<T> {
 }
 
 impl<T: Text> Transcript<T> {
-    /// An empty transcript; `merges_roles` as in [`Pairing::new`].
-    pub fn new(merges_roles: bool) -> Self {
+    /// An empty transcript; `glue` as in [`Pairing::new`].
+    pub fn new(glue: Glue) -> Self {
         Self {
             rows: Vec::new(),
             parts: Vec::new(),
             steps: Vec::new(),
-            pairing: Pairing::new(merges_roles),
+            pairing: Pairing::new(glue),
             goal: None,
             newest_user: None,
             instructions_end: 0,

@@ -17,6 +17,9 @@ pub enum Link {
     Calls,
     /// Results of the calls before it; a step of its own where none stand there.
     Results,
+    /// A call or reasoning that is an item of its own: it goes with the items after it, up to
+    /// their results.
+    Item,
 }
 
 /// Collects a window from the newest message back, step by step, within a limit.
@@ -30,6 +33,8 @@ pub struct Fill {
     kept: Vec<u32>,
     // `kept` up to here is a window in itself; the results behind it still wait for their calls.
     whole: usize,
+    // The newest items kept: older ones may belong to them.
+    is_open: bool,
     cut: bool,
 }
 
@@ -40,6 +45,7 @@ impl Fill {
             left: limit,
             kept: Vec::new(),
             whole: 0,
+            is_open: false,
             cut: false,
         }
     }
@@ -52,12 +58,19 @@ impl Fill {
     /// Offers the next older message, which takes `cost` of the limit; `None` says that it takes
     /// more than is left. Returns whether older messages are wanted.
     pub fn offer(&mut self, index: u32, link: Link, cost: Option<u64>) -> bool {
+        if self.is_open && link != Link::Item {
+            // The step of the items began with the last of them.
+            self.whole = self.kept.len();
+            self.is_open = false;
+        }
         match cost.and_then(|cost| self.left.checked_sub(cost)) {
             Some(left) if !self.cut => {
                 self.left = left;
                 self.kept.push(index);
-                if link != Link::Results {
-                    self.whole = self.kept.len();
+                match link {
+                    Link::Results => {}
+                    Link::Item => self.is_open = true,
+                    Link::Instruction | Link::Plain | Link::Calls => self.whole = self.kept.len(),
                 }
             }
             // The step is larger than the room; what waited for it goes too.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::compaction::{Shortfall, check_boundary, needs_compaction, placeholder_tokens};
+use crate::compaction::{Shortfall, check_boundary, needs_compaction, settle_opener};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventKind, SettingsChange};
 use crate::level::{Fidelity, Level, Reason};
@@ -15,6 +15,7 @@ use crate::node::Text;
 use crate::page::{
     PageDirectory, PageKey, Pointer, index_page, not_a_pointer, not_found, select_lines,
 };
+use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Recall, Settings, fidelity, hard_reason, salience};
 use crate::render::{Entry, RecallPlace, entries, recall_place};
 use crate::shrink::with_text;
@@ -46,6 +47,16 @@ pub struct WorkingSet<T> {
     boundary: u32,
     /// How many pending plans were made.
     pending_plans: u64,
+    joins: Joins,
+}
+
+/// How many messages of the newest window are further pieces of the one before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Joins {
+    revision: u64,
+    /// Raw messages that were looked at.
+    messages: usize,
+    count: u64,
 }
 
 /// The outcome of the check at the pending boundary, kept until something is appended.
@@ -108,9 +119,8 @@ impl<T: Text> WorkingSet<T> {
     pub fn new(settings: Settings) -> Result<Self> {
         settings.policy.validate()?;
         check_budget(settings.budget)?;
-        let merges_roles = settings.dialect.merges_roles();
         Ok(Self {
-            transcript: Transcript::new(merges_roles),
+            transcript: Transcript::new(settings.dialect.glue()),
             own_counter: settings.counter.clone(),
             rules: ChatRules::of(settings.dialect),
             settings,
@@ -119,6 +129,7 @@ impl<T: Text> WorkingSet<T> {
             directory: PageDirectory::default(),
             boundary: 0,
             pending_plans: 0,
+            joins: Joins::default(),
         })
     }
 
@@ -227,10 +238,29 @@ impl<T: Text> WorkingSet<T> {
             self.boundary = at as u32;
             self.plan.changed_from = u32::MAX;
         }
+        let had_goal = self.transcript.goal().is_some();
         self.transcript.push(message, overhead)?;
         let row = self.transcript.rows()[at];
         self.plan.grow(row.step, row.tokens);
+        if at == 0 {
+            settle_opener(&mut self.plan, &self.transcript, &self.settings)?;
+            self.plan.sum();
+        } else if !had_goal && self.transcript.goal().is_some() && self.plan.root.is_some() {
+            // The note moves from the front to the goal.
+            self.recount_notes()?;
+            self.plan.sum();
+            self.plan.touch(0);
+        }
         Ok(())
+    }
+
+    /// Counts the notes again, whose text or place changed.
+    fn recount_notes(&mut self) -> Result<()> {
+        if let Some(root) = &mut self.plan.root {
+            let text = self.settings.counter.count(&root.text)?;
+            root.tokens = text + crate::compaction::root_overhead(&self.settings, &self.transcript);
+        }
+        settle_opener(&mut self.plan, &self.transcript, &self.settings)
     }
 
     /// Adds placeholders for the newest step's open calls to `plan`, or to the folded plan.
@@ -362,10 +392,7 @@ impl<T: Text> WorkingSet<T> {
             let place = recall_place(&self.transcript, self.settings.dialect, recall.at as usize);
             recall.tokens = counter.count(&recall.text)? + around(place, &self.settings);
         }
-        if let Some(root) = &mut self.plan.root {
-            let text = counter.count(&root.text)?;
-            root.tokens = text + crate::compaction::root_overhead(&self.settings, &self.transcript);
-        }
+        self.recount_notes()?;
         self.plan.sum();
         Ok(())
     }
@@ -490,8 +517,10 @@ impl<T: Text> WorkingSet<T> {
         if let Some(shortfall) = shortfall {
             return Err(shortfall.error(&self.settings));
         }
+        let joins = self.count_joins();
         let plan = self.window_plan();
-        let tokens = self.settings.base_tokens() + plan.history_tokens();
+        let joined = joins * u64::from(self.settings.message_tokens);
+        let tokens = self.settings.base_tokens() + plan.history_tokens() - joined;
         if tokens > self.settings.room() {
             // Only possible without a compaction: trigger 1.0 and a plan that fits exactly.
             return Err(Error::over_budget(
@@ -504,7 +533,7 @@ impl<T: Text> WorkingSet<T> {
         Ok(WindowFigures {
             tokens,
             tokens_upper: self.settings.upper(tokens),
-            stable_prefix_tokens: self.stable_prefix_tokens(plan),
+            stable_prefix_tokens: self.stable_prefix_tokens(plan).saturating_sub(joined),
             compactions: plan.compactions(),
             revision: plan.revision(),
             messages: self.transcript.len(),
@@ -527,6 +556,29 @@ impl<T: Text> WorkingSet<T> {
             self.settings.dialect,
             from,
         )
+    }
+
+    /// Messages of the window that are further pieces of the one before, which saves their framing.
+    fn count_joins(&mut self) -> u64 {
+        if !self.settings.dialect.may_join() {
+            return 0;
+        }
+        let revision = self.window_plan().revision();
+        if self.joins.revision != revision {
+            self.joins = Joins {
+                revision,
+                ..Joins::default()
+            };
+        }
+        let joined = |entry: &&Entry| entry.is_joined();
+        let new = self
+            .entries(self.joins.messages)
+            .iter()
+            .filter(joined)
+            .count();
+        self.joins.count += new as u64;
+        self.joins.messages = self.transcript.len();
+        self.joins.count
     }
 
     fn stable_prefix_tokens(&self, plan: &Plan) -> u64 {

@@ -14,6 +14,7 @@ mod message_tokens;
 mod node;
 mod prune;
 mod pytext;
+mod readers;
 mod render;
 mod score;
 mod utf8;
@@ -41,6 +42,8 @@ mod _core {
     use crate::message_tokens::PyMessageTokens;
     #[pymodule_export]
     use crate::prune::prune_tool_outputs;
+    #[pymodule_export]
+    use crate::readers::{PyTranscriptReader, transcript_formats};
     #[pymodule_export]
     use crate::score::score_messages;
     #[pymodule_export]

@@ -216,9 +216,9 @@ impl Node for PyNode<'_> {
                 let entries = fields(&self.object).map_err(|_| no_json("an object"))?;
                 Self::capture_entries(&entries, depth)?
             }
-            // Media of SDKs whose wire form is base64.
+            // Some clients keep payloads as bytes, which are sent as base64.
             Form::Other => match self.object.cast::<PyBytes>() {
-                Ok(bytes) => base64(bytes)?,
+                Ok(bytes) => Value::Text(PyText::of_bytes(bytes.clone())),
                 Err(_) => return Err(no_json("an unsupported type")),
             },
         })
@@ -235,20 +235,6 @@ pub(crate) fn message_list<'py>(messages: &Bound<'py, PyAny>) -> Option<Bound<'p
     }
     let list = messages.py().get_type::<PyList>().call1((messages,)).ok()?;
     list.cast_into().ok()
-}
-
-/// Bytes as the base64 text that stands for them in JSON.
-fn base64(bytes: &Bound<'_, PyBytes>) -> Result<Value<PyText>> {
-    let py = bytes.py();
-    let options = PyDict::new(py);
-    options
-        .set_item(intern!(py, "newline"), false)
-        .and_then(|()| py.import(intern!(py, "binascii")))
-        .and_then(|codec| codec.call_method(intern!(py, "b2a_base64"), (bytes,), Some(&options)))
-        .and_then(|text| text.call_method1(intern!(py, "decode"), ("ascii",)))
-        .and_then(|text| Ok(text.cast_into::<PyString>()?))
-        .map(|text| Value::Text(PyText::new(text)))
-        .map_err(|_| no_json("bytes"))
 }
 
 #[cold]

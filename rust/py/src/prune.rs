@@ -48,7 +48,7 @@ impl Rules {
             return Ok(None);
         };
         let Some(content) = message.get_item(intern!(py, "content"))? else {
-            return Ok(None);
+            return self.without_content(message);
         };
         let content = match field(message, intern!(py, "role"))?.as_deref() {
             Some("tool" | "function") => self.content(&content)?,
@@ -58,7 +58,114 @@ impl Rules {
         with_field(message, intern!(py, "content"), content)
     }
 
-    /// The blocks of a user message with the content of its `tool_result` blocks cut.
+    /// A content of Gemini's, or an output item.
+    fn without_content<'py>(
+        &self,
+        message: &Bound<'py, PyDict>,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let py = message.py();
+        if let Some(parts) = message.get_item(intern!(py, "parts"))? {
+            let parts = self.each(&parts, |part| {
+                self.inside(part, &["functionResponse", "function_response"], |result| {
+                    self.inside(result, &["response"], |response| {
+                        self.strings(response, None)
+                    })
+                })
+            })?;
+            return with_field(message, intern!(py, "parts"), parts);
+        }
+        let kind = field(message, intern!(py, "type"))?;
+        if !kind.is_some_and(|kind| kind.ends_with("_output")) {
+            return Ok(None);
+        }
+        for key in [intern!(py, "output"), intern!(py, "result")] {
+            let Some(output) = message.get_item(key)? else {
+                continue;
+            };
+            let streams = ["stdout", "stderr"];
+            let edited = match self.content(&output)? {
+                Some(edited) => Some(edited),
+                // The streams of a shell are cut one by one.
+                None => self.each(&output, |entry| self.strings(entry, Some(&streams)))?,
+            };
+            return with_field(message, key, edited);
+        }
+        Ok(None)
+    }
+
+    /// The items of a list, each as `edit` makes it; `None` if nothing changes.
+    fn each<'py>(
+        &self,
+        list: &Bound<'py, PyAny>,
+        edit: impl Fn(&Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, PyDict>>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(items) = blocks(list)? else {
+            return Ok(None);
+        };
+        let edited = PyList::empty(list.py());
+        let mut is_edited = false;
+        for item in items {
+            let copy = match item.cast::<PyDict>() {
+                Ok(fields) => edit(fields)?,
+                Err(_) => None,
+            };
+            is_edited |= copy.is_some();
+            edited.append(copy.map_or(item, Bound::into_any))?;
+        }
+        Ok(is_edited.then(|| edited.into_any()))
+    }
+
+    /// A copy with the dict under the first of `keys` that is there as `edit` makes it.
+    fn inside<'py>(
+        &self,
+        fields: &Bound<'py, PyDict>,
+        keys: &[&'static str],
+        edit: impl Fn(&Bound<'py, PyDict>) -> PyResult<Option<Bound<'py, PyDict>>>,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        for key in keys {
+            let Some(inner) = fields.get_item(key)? else {
+                continue;
+            };
+            let edited = match inner.cast::<PyDict>() {
+                Ok(inner) => edit(inner)?,
+                Err(_) => None,
+            };
+            let key = PyString::intern(fields.py(), key);
+            return with_field(fields, &key, edited.map(Bound::into_any));
+        }
+        Ok(None)
+    }
+
+    /// A copy with its strings cut, all of them or those under `keys`.
+    fn strings<'py>(
+        &self,
+        fields: &Bound<'py, PyDict>,
+        keys: Option<&[&str]>,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let mut copy = None;
+        for (key, value) in fields.iter() {
+            let Ok(key) = key.cast_into::<PyString>() else {
+                continue;
+            };
+            let is_wanted = match keys {
+                Some(keys) => keys.contains(&&*key.to_string_lossy()),
+                None => true,
+            };
+            if !is_wanted || !value.is_instance_of::<PyString>() {
+                continue;
+            }
+            if let Some(edited) = self.content(&value)? {
+                let copy = match &copy {
+                    Some(copy) => copy,
+                    None => copy.insert(fields.copy()?),
+                };
+                copy.set_item(key, edited)?;
+            }
+        }
+        Ok(copy)
+    }
+
+    /// The blocks of a user message with the content of its result blocks cut.
     fn result_blocks<'py>(
         &self,
         content: &Bound<'py, PyAny>,
@@ -75,6 +182,18 @@ impl Rules {
                 && let Some(content) = fields.get_item(intern!(py, "content"))?
                 && let Some(copy) =
                     with_field(fields, intern!(py, "content"), self.content(&content)?)?
+            {
+                edited.append(copy)?;
+                is_edited = true;
+            } else if let Ok(fields) = block.cast::<PyDict>()
+                && let Some(copy) = self.inside(fields, &["toolResult"], |result| {
+                    match result.get_item(intern!(py, "content"))? {
+                        Some(content) => {
+                            with_field(result, intern!(py, "content"), self.content(&content)?)
+                        }
+                        None => Ok(None),
+                    }
+                })?
             {
                 edited.append(copy)?;
                 is_edited = true;
@@ -219,8 +338,11 @@ fn block_text<'py>(block: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PySt
     let Ok(fields) = block.cast::<PyDict>() else {
         return Ok(None);
     };
-    if field(fields, intern!(py, "type"))?.as_deref() != Some("text") {
-        return Ok(None);
+    // Bedrock's blocks have no type: their one key tells what they are.
+    match field(fields, intern!(py, "type"))?.as_deref() {
+        Some("text" | "input_text" | "output_text") => {}
+        None if !fields.contains(intern!(py, "type"))? => {}
+        _ => return Ok(None),
     }
     let text = fields.get_item(intern!(py, "text"))?;
     Ok(text.and_then(|text| text.cast_into::<PyString>().ok()))

@@ -19,6 +19,8 @@ pub(crate) enum PyText {
     Ascii(PyBackedStr),
     /// Its UTF-8 is made when it is read.
     Other(Py<PyString>),
+    /// A payload that a client keeps as bytes; as a text it is base64, the form it is sent in.
+    Bytes(Py<PyBytes>),
 }
 
 impl PyText {
@@ -36,7 +38,13 @@ impl PyText {
         match self {
             Self::Ascii(text) => text.as_py_str().bind(py).clone(),
             Self::Other(text) => text.bind(py).clone(),
+            Self::Bytes(bytes) => PyString::new(py, &base64(bytes.as_bytes(py))),
         }
+    }
+
+    /// Keeps a payload; nothing is copied.
+    pub(crate) fn of_bytes(bytes: Bound<'_, PyBytes>) -> Self {
+        Self::Bytes(bytes.unbind())
     }
 }
 
@@ -49,6 +57,10 @@ impl Text for PyText {
                 let text = Python::attach(|py| to_utf8(text.bind(py)));
                 read(&text)
             }
+            Self::Bytes(bytes) => {
+                let text = Python::attach(|py| base64(bytes.as_bytes(py)));
+                read(&text)
+            }
         }
     }
 
@@ -56,6 +68,7 @@ impl Text for PyText {
         match self {
             Self::Ascii(text) => text.as_bytes().to_vec(),
             Self::Other(text) => Python::attach(|py| to_surrogate_bytes(text.bind(py))),
+            Self::Bytes(_) => self.with(|text| text.as_bytes().to_vec()),
         }
     }
 
@@ -63,6 +76,7 @@ impl Text for PyText {
         match self {
             Self::Ascii(text) => write_json_string(text, out),
             Self::Other(text) => Python::attach(|py| write_json(text.bind(py), out)),
+            Self::Bytes(_) => self.with(|text| write_json_string(text, out)),
         }
     }
 }
@@ -73,6 +87,7 @@ impl fmt::Debug for PyText {
         f.write_str(match self {
             Self::Ascii(_) => "PyText(ascii)",
             Self::Other(_) => "PyText(other)",
+            Self::Bytes(_) => "PyText(bytes)",
         })
     }
 }
@@ -88,6 +103,26 @@ pub(crate) fn with_text<R>(text: &Bound<'_, PyString>, read: impl FnOnce(&str) -
         return read(text);
     }
     read(&to_utf8(text))
+}
+
+/// RFC 4648 base64 with padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let digit = (bits >> (18 - 6 * at) & 63) as usize;
+            let is_padding = at > chunk.len();
+            out.push(if is_padding {
+                '='
+            } else {
+                char::from(DIGITS[digit])
+            });
+        }
+    }
+    out
 }
 
 fn is_ascii(text: &Bound<'_, PyString>) -> bool {

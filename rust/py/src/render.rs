@@ -4,12 +4,68 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
+use satchel_core::dialect::Dialect;
+use satchel_core::dialect::form::TextForm;
 use satchel_core::message::{PathStep, Place};
-use satchel_core::render::Change;
+use satchel_core::render::{Change, Entry};
 use serde_json::Value as Json;
 
+/// Adds one entry to a window: a message of the caller, a changed copy, a new one, or a further
+/// piece of the last one.
+pub(crate) fn push_entry(
+    py: Python<'_>,
+    window: &mut Vec<Py<PyAny>>,
+    messages: &[Py<PyAny>],
+    dialect: Dialect,
+    entry: Entry,
+) -> PyResult<()> {
+    let message = match entry {
+        Entry::Original(index) => messages[index as usize].clone_ref(py),
+        Entry::Changed(index, changes) => {
+            apply_changes(messages[index as usize].bind(py), &changes)?.unbind()
+        }
+        Entry::New(message) => json_to_python(py, &message)?.unbind(),
+        Entry::Joined(piece) => {
+            let mut alone = Vec::new();
+            push_entry(py, &mut alone, messages, dialect, *piece)?;
+            let (Some(piece), Some(before)) = (alone.pop(), window.pop()) else {
+                return Ok(());
+            };
+            join(before.bind(py), piece.bind(py), dialect)?.unbind()
+        }
+    };
+    window.push(message);
+    Ok(())
+}
+
+/// A copy of `before` with the blocks of `piece` behind its own.
+fn join<'py>(
+    before: &Bound<'py, PyAny>,
+    piece: &Bound<'py, PyAny>,
+    dialect: Dialect,
+) -> PyResult<Bound<'py, PyAny>> {
+    let place = dialect.blocks();
+    let mut more = PyList::empty(before.py());
+    edit(piece, place, |blocks| {
+        if let Some(blocks) = blocks.filter(|blocks| !blocks.is_none()) {
+            more = as_list(&blocks)?;
+        }
+        Ok(more.clone().into_any())
+    })?;
+    edit(before, place, |blocks| {
+        let joined = match blocks.filter(|blocks| !blocks.is_none()) {
+            Some(blocks) => as_list(&blocks)?,
+            None => PyList::empty(before.py()),
+        };
+        for block in &more {
+            joined.append(block)?;
+        }
+        Ok(joined.into_any())
+    })
+}
+
 /// A copy of `message` with the changes applied; what does not change is shared with the original.
-pub(crate) fn apply_changes<'py>(
+fn apply_changes<'py>(
     message: &Bound<'py, PyAny>,
     changes: &[Change],
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -27,24 +83,23 @@ fn apply_change<'py>(message: &Bound<'py, PyAny>, change: &Change) -> PyResult<B
             edit(message, *place, |_| Ok(PyString::new(py, text).into_any()))
         }
         Change::SetJson(place, value) => edit(message, *place, |_| json_to_python(py, value)),
-        Change::AppendText(place, text) => edit(message, *place, |before| {
-            let block = text_block(py, text)?;
+        Change::AppendText(place, text, form) => edit(message, *place, |before| {
+            let block = text_block(*form, PyString::new(py, text).as_any())?;
             match before {
                 Some(before) if before.is_instance_of::<PyString>() && !is_blank(&before)? => {
-                    let first = PyDict::new(py);
-                    first.set_item(intern!(py, "type"), intern!(py, "text"))?;
-                    first.set_item(intern!(py, "text"), before)?;
-                    Ok(PyList::new(py, [first.into_any(), block])?.into_any())
+                    let first = text_block(*form, &before)?;
+                    Ok(PyList::new(py, [first, block])?.into_any())
                 }
                 Some(before) if !before.is_none() && !before.is_instance_of::<PyString>() => {
                     let blocks = as_list(&before)?;
                     blocks.append(block)?;
                     Ok(blocks.into_any())
                 }
+                _ if *form == TextForm::Bare => Ok(PyList::new(py, [block])?.into_any()),
                 _ => Ok(PyString::new(py, text).into_any()),
             }
         }),
-        Change::InsertBlock(at, value) => edit(message, Place::Content, |before| {
+        Change::InsertBlock(place, at, value) => edit(message, *place, |before| {
             let blocks = match &before {
                 Some(before) => as_list(before)?,
                 None => PyList::empty(py),
@@ -55,9 +110,12 @@ fn apply_change<'py>(message: &Bound<'py, PyAny>, change: &Change) -> PyResult<B
     }
 }
 
-fn text_block<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+fn text_block<'py>(form: TextForm, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = text.py();
     let block = PyDict::new(py);
-    block.set_item(intern!(py, "type"), intern!(py, "text"))?;
+    if let TextForm::Typed(kind) = form {
+        block.set_item(intern!(py, "type"), kind)?;
+    }
     block.set_item(intern!(py, "text"), text)?;
     Ok(block.into_any())
 }

@@ -13,20 +13,23 @@ use satchel_core::message::{Body, Message};
 use satchel_core::node::Text;
 use satchel_core::page::{PageKey, select_lines};
 use satchel_core::plan::Settings;
-use satchel_core::render::Entry;
 use satchel_core::tokens::chat::ChatRules;
 use satchel_core::working_set::{Page, StepReport, WorkingSet, parse_pointer};
 
 use crate::counter::PyCounter;
-use crate::error::PyError;
+use crate::error::{PyError, invalid_value};
 use crate::gil::run;
 use crate::node::PyNode;
 use crate::pytext::PyText;
-use crate::render::{apply_changes, json_to_python};
+use crate::render::push_entry;
 
 /// Appends of up to this many messages stay attached to the interpreter: letting go of it costs
 /// more than folding them.
 const ATTACHED_MESSAGES: usize = 4;
+
+/// Messages that are read before they are folded. Read all at once, 50,000 messages leave 130
+/// bytes a message of holes in the heap, where their short-lived lists stood between what stays.
+const CHUNK_MESSAGES: usize = 1_000;
 
 /// The fold over one log of Python messages.
 #[derive(Debug)]
@@ -86,14 +89,29 @@ impl PyWorkingSet {
         let events = read_events(events).map_err(PyError)?;
         let dialect = settings.dialect;
         let set = WorkingSet::new(settings).map_err(PyError)?;
-        let (read, messages) = read_messages(dialect, messages, 0)?;
         let mut state = State {
             set,
-            messages,
+            messages: listed(messages)?,
             rendered: None,
         };
-        let folding = &mut state.set;
-        run(py, move || folding.replay(read, &events))?;
+        check_order(&events, state.messages.len()).map_err(PyError)?;
+        let mut events = events.as_slice();
+        let mut first = 0;
+        loop {
+            let end = state.messages.len().min(first + CHUNK_MESSAGES);
+            let read = read_messages(py, dialect, &state.messages[first..end], first)?;
+            let is_last = end == state.messages.len();
+            // An event at the end of a chunk goes with the next one, which it may come before.
+            let due = events.partition_point(|event| is_last || event.at < end);
+            let (now, later) = events.split_at(due);
+            events = later;
+            let folding = &mut state.set;
+            run(py, move || folding.replay(read, now))?;
+            if is_last {
+                break;
+            }
+            first = end;
+        }
         Ok(Self {
             state: Mutex::new(state),
         })
@@ -104,7 +122,8 @@ impl PyWorkingSet {
         let mut state = self.lock()?;
         let state = &mut *state;
         let dialect = state.set.settings().dialect;
-        let (read, mut objects) = read_messages(dialect, messages, state.messages.len())?;
+        let mut objects = listed(messages)?;
+        let read = read_messages(py, dialect, &objects, state.messages.len())?;
         if read.len() <= ATTACHED_MESSAGES {
             state.set.append(read).map_err(PyError)?;
         } else {
@@ -144,8 +163,9 @@ impl PyWorkingSet {
             },
         };
         if rendered.messages < figures.messages {
+            let dialect = state.set.settings().dialect;
             for entry in state.set.entries(rendered.messages) {
-                rendered.window.push(render(py, &state.messages, entry)?);
+                push_entry(py, &mut rendered.window, &state.messages, dialect, entry)?;
             }
             rendered.messages = figures.messages;
         }
@@ -327,34 +347,51 @@ fn explained(report: &StepReport) -> Explained {
     )
 }
 
-fn render(py: Python<'_>, messages: &[Py<PyAny>], entry: Entry) -> PyResult<Py<PyAny>> {
-    Ok(match entry {
-        Entry::Original(index) => messages[index as usize].clone_ref(py),
-        Entry::Changed(index, changes) => {
-            apply_changes(messages[index as usize].bind(py), &changes)?.unbind()
-        }
-        Entry::New(message) => json_to_python(py, &message)?.unbind(),
-    })
+fn listed(messages: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {
+    let Ok(iterator) = messages.try_iter() else {
+        let kind = messages.get_type().name()?;
+        return Err(invalid_value(&format!(
+            "messages must be an iterable of messages, not {kind}"
+        )));
+    };
+    let mut objects = Vec::with_capacity(messages.len().unwrap_or(0));
+    for message in iterator {
+        objects.push(message?.unbind());
+    }
+    Ok(objects)
 }
 
-type ReadMessages = (Vec<Message<PyText>>, Vec<Py<PyAny>>);
-
 fn read_messages(
+    py: Python<'_>,
     dialect: Dialect,
-    messages: &Bound<'_, PyAny>,
+    messages: &[Py<PyAny>],
     first: usize,
-) -> PyResult<ReadMessages> {
-    let capacity = messages.len().unwrap_or(0);
-    let mut read = Vec::with_capacity(capacity);
-    let mut objects = Vec::with_capacity(capacity);
-    for message in messages.try_iter()? {
-        let message = message?;
-        let node = PyNode::new(message.clone());
-        let index = first + objects.len();
-        read.push(read_message(dialect, &node, index).map_err(PyError)?);
-        objects.push(message.unbind());
+) -> PyResult<Vec<Message<PyText>>> {
+    let read = |(offset, message): (usize, &Py<PyAny>)| {
+        let node = PyNode::new(message.bind(py).clone());
+        read_message(dialect, &node, first + offset).map_err(|error| PyError(error).into())
+    };
+    messages.iter().enumerate().map(read).collect()
+}
+
+/// Events must stand in order, none behind the last message.
+fn check_order(events: &[Event], messages: usize) -> Result<(), Error> {
+    let mut last = 0;
+    for (position, event) in events.iter().enumerate() {
+        if event.at < last || event.at > messages {
+            let place = event.at;
+            // Event 0 is the settings, which came apart.
+            let position = position + 1;
+            return Err(Error::new(
+                ErrorKind::InvalidEvent,
+                format!(
+                    "event {position} is at message {place}, must be from {last} to {messages}"
+                ),
+            ));
+        }
+        last = event.at;
     }
-    Ok((read, objects))
+    Ok(())
 }
 
 fn parse_json(text: &str) -> Result<serde_json::Value, Error> {

@@ -6,6 +6,7 @@
 //! message and copies no text that the representation can share.
 
 pub mod convert;
+pub mod form;
 pub mod lint;
 
 mod anthropic;
@@ -55,11 +56,6 @@ impl Dialect {
             Self::Gemini => "gemini",
             Self::Bedrock => "bedrock",
         }
-    }
-
-    /// Whether the provider merges neighbouring messages of one role into one turn.
-    pub fn merges_roles(self) -> bool {
-        self == Self::Anthropic
     }
 
     /// The dialect of this name.

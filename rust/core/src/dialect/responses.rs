@@ -1,7 +1,8 @@
 //! Reader of the `openai-responses` dialect: the items of the Responses API.
 //!
 //! A message is one item of `input`. Calls and reasoning read as the assistant's, outputs as a
-//! tool's. Items that hold call and result in one (`web_search_call`, `mcp_call`, …) and items of
+//! tool's; a compaction reads as the developer's, because it stands for what came before and is
+//! never dropped. Items that hold call and result in one (`web_search_call`, `mcp_call`, …) and items of
 //! unknown kind are opaque: the server pairs them itself.
 
 use super::{
@@ -26,8 +27,8 @@ enum Form {
     /// The person's answer.
     Response,
     Reasoning,
-    /// Settings that stay in force.
-    Configuration,
+    /// Settings that stay in force, and what stands for everything before it.
+    Standing,
     /// A call of a kind to come, if it has a `call_id`.
     NewCall,
     /// A result of a kind to come, if it has a `call_id`.
@@ -41,24 +42,24 @@ impl Form {
             "message" => Self::Message,
             "function_call" => Self::Call(Place::Arguments),
             "custom_tool_call" => Self::Call(Place::Input),
-            "local_shell_call" | "shell_call" | "computer_call" => {
-                Self::Call(Place::Field(Field::Action))
-            }
+            "local_shell_call" => Self::Call(Place::Field(Field::LocalShellAction)),
+            "shell_call" => Self::Call(Place::Field(Field::ShellAction)),
+            "computer_call" => Self::Call(Place::Field(Field::ComputerAction)),
             "apply_patch_call" => Self::Call(Place::Field(Field::Operation)),
             "tool_search_call" => Self::Call(Place::Field(Field::Arguments)),
             "program" => Self::Call(Place::Field(Field::Code)),
             "mcp_approval_request" => Self::Request,
-            "function_call_output"
-            | "custom_tool_call_output"
-            | "apply_patch_call_output"
-            | "local_shell_call_output" => Self::Output(Place::Output),
+            "function_call_output" | "custom_tool_call_output" => Self::Output(Place::Output),
+            "apply_patch_call_output" | "local_shell_call_output" => {
+                Self::Output(Place::OutputText)
+            }
             "shell_call_output" => Self::Output(Place::ShellOutput),
             "computer_call_output" => Self::Output(Place::Field(Field::Output)),
             "tool_search_output" => Self::Output(Place::Field(Field::Tools)),
             "program_output" => Self::Output(Place::ResultText),
             "mcp_approval_response" => Self::Response,
             "reasoning" => Self::Reasoning,
-            "configuration_update" => Self::Configuration,
+            "configuration_update" | "compaction" => Self::Standing,
             _ if kind.ends_with("_call") => Self::NewCall,
             _ if kind.ends_with("_output") => Self::NewOutput,
             _ => Self::Opaque,
@@ -103,7 +104,7 @@ pub(super) fn read<N: Node>(node: &N) -> Result<Message<N::Text>> {
             (Role::Tool, keyed(PartKind::Result, place, body, id, None))
         }
         Form::Reasoning => (Role::Assistant, item(PartKind::Reasoning, node)?),
-        Form::Configuration => (Role::Developer, item(PartKind::Opaque, node)?),
+        Form::Standing => (Role::Developer, item(PartKind::Opaque, node)?),
         Form::NewCall | Form::NewOutput => {
             let is_call = matches!(form, Form::NewCall);
             match optional_text(node, "call_id", || "call_id".into())? {
@@ -225,13 +226,16 @@ fn read_call<N: Node>(node: &N, place: Place) -> Result<Vec<Part<N::Text>>> {
         Place::Arguments => (place, text_or_value(node, "arguments")?),
         Place::Input => (place, text_or_value(node, "input")?),
         // Newer computer calls carry several actions.
-        Place::Field(Field::Action)
+        Place::Field(Field::ComputerAction)
             if node.get("action").is_none_or(|action| action.is_null())
                 && node
                     .get("actions")
                     .is_some_and(|actions| !actions.is_null()) =>
         {
-            (Place::Field(Field::Actions), field(node, "actions")?)
+            (
+                Place::Field(Field::ComputerActions),
+                field(node, "actions")?,
+            )
         }
         Place::Field(fixed) => (place, field(node, fixed.name())?),
         _ => (place, Body::Empty),
@@ -243,7 +247,9 @@ fn read_output<N: Node>(node: &N, place: Place) -> Result<Vec<Part<N::Text>>> {
     // The output of the old local shell has no `call_id`: it answers the first open call.
     let id = optional_text(node, "call_id", || "call_id".into())?;
     let body = match place {
-        Place::Output => result_body(node.get("output").as_ref(), 1, || "output".into())?,
+        Place::Output | Place::OutputText => {
+            result_body(node.get("output").as_ref(), 1, || "output".into())?
+        }
         Place::ResultText => text_or_value(node, "result")?,
         Place::ShellOutput => field(node, "output")?,
         Place::Field(fixed) => field(node, fixed.name())?,

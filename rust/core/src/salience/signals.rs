@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 
 use crate::message::{Body, Message, PartKind};
 use crate::node::Text;
@@ -80,6 +80,8 @@ fn matcher() -> Option<&'static AhoCorasick> {
             AhoCorasickBuilder::new()
                 .ascii_case_insensitive(true)
                 .match_kind(MatchKind::LeftmostFirst)
+                // Twice as fast on prose as the automaton chosen by itself; 30 words keep it small.
+                .kind(Some(AhoCorasickKind::DFA))
                 .build(WORDS.map(|(word, _)| word))
                 .ok()
         })

@@ -223,7 +223,7 @@ fn visit<T: Text>(part: &Part<T>, count: &mut impl FnMut(&str)) -> u32 {
 }
 
 fn visit_call<T: Text>(part: &Part<T>, count: &mut impl FnMut(&str)) -> u32 {
-    let is_block = matches!(part.place, Place::BlockInput(_));
+    let is_block = matches!(part.place, Place::BlockInput(_) | Place::ToolUseInput(_));
     if let Some(name) = part.key.as_ref().and_then(|key| key.name.as_ref()) {
         name.with(&mut *count);
         if !is_block {
@@ -240,9 +240,17 @@ fn visit_call<T: Text>(part: &Part<T>, count: &mut impl FnMut(&str)) -> u32 {
 
 fn visit_result<T: Text>(part: &Part<T>, count: &mut impl FnMut(&str)) -> u32 {
     match &part.body {
-        Body::Value(blocks) => blocks.items().iter().fold(0_u32, |sum, block| {
+        Body::Value(Value::List(blocks)) => blocks.iter().fold(0_u32, |sum, block| {
             sum.saturating_add(visit_block(block, count))
         }),
+        // Gemini's response of one text: the key around it says nothing.
+        Body::Value(value) => match value.only_text() {
+            Some(text) => {
+                text.with(count);
+                0
+            }
+            None => visit_block(value, count),
+        },
         body => {
             visit_body(body, count);
             0
@@ -265,22 +273,64 @@ fn is_type<T: Text>(block: &Value<T>, expected: &str) -> bool {
         .is_some_and(|found| found.with(|found| found == expected))
 }
 
+/// What a block inside a result is, by its `type`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Image,
+    Audio,
+    File,
+    /// It has no `type`: its keys tell.
+    Bare,
+    Other,
+}
+
+impl Form {
+    fn of(kind: &str) -> Self {
+        match kind {
+            "text" | "input_text" | "output_text" => Self::Text,
+            "image" | "image_url" | "input_image" | "computer_screenshot" => Self::Image,
+            "input_audio" => Self::Audio,
+            "document" | "file" | "input_file" => Self::File,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// A block inside a result, or one this version does not know.
 fn visit_block<T: Text>(block: &Value<T>, count: &mut impl FnMut(&str)) -> u32 {
-    if is_type(block, "text")
-        && let Some(text) = block.get("text").and_then(Value::as_text)
-    {
-        text.with(count);
-        return 0;
+    let kind = block.get("type").and_then(Value::as_text);
+    let form = kind.map_or(Form::Bare, |kind| kind.with(Form::of));
+    match form {
+        Form::Text | Form::Bare => {
+            if let Some(text) = block.get("text").and_then(Value::as_text) {
+                text.with(count);
+                return 0;
+            }
+        }
+        Form::Image => return IMAGE_TOKENS,
+        Form::Audio => return AUDIO_TOKENS,
+        Form::File => return visit_file(block, count),
+        Form::Other => {}
     }
-    if is_type(block, "image") || is_type(block, "image_url") {
-        return IMAGE_TOKENS;
-    }
-    if is_type(block, "input_audio") {
-        return AUDIO_TOKENS;
-    }
-    if is_type(block, "document") || is_type(block, "file") {
-        return visit_file(block, count);
+    if form == Form::Bare {
+        if block.get("image").is_some() {
+            return IMAGE_TOKENS;
+        }
+        if block.get("document").is_some() || block.get("video").is_some() {
+            return FILE_TOKENS;
+        }
+        if let Some(value) = block.get("json") {
+            count(&value.to_json());
+            return 0;
+        }
+        let streams = ["stdout", "stderr"].map(|key| block.get(key).and_then(Value::as_text));
+        if streams.iter().any(Option::is_some) {
+            for text in streams.into_iter().flatten() {
+                text.with(&mut *count);
+            }
+            return 0;
+        }
     }
     let mut json = String::new();
     let fixed = write_without_payloads(block, &mut json);
@@ -302,13 +352,19 @@ fn visit_file<T: Text>(block: &Value<T>, count: &mut impl FnMut(&str)) -> u32 {
 
 /// Reasoning: its text; signatures are proofs, not input; what is encrypted by its size.
 fn visit_reasoning<T: Text>(value: &Value<T>, count: &mut impl FnMut(&str)) -> u32 {
+    for key in ["reasoningContent", "reasoningText"] {
+        if let Some(inner) = value.get(key) {
+            return visit_reasoning(inner, count);
+        }
+    }
     for key in ["thinking", "text", "summary", "reasoning"] {
         if let Some(text) = value.get(key).and_then(Value::as_text) {
             text.with(count);
             return 0;
         }
     }
-    if let Some(data) = value.get("data").and_then(Value::as_text) {
+    let data = value.get("data").or_else(|| value.get("redactedContent"));
+    if let Some(data) = data.and_then(Value::as_text) {
         return data.with(encrypted_tokens);
     }
     let mut json = String::new();
@@ -378,7 +434,7 @@ fn payload_tokens(key: &str, text: &str) -> Option<u32> {
         return None;
     }
     match key {
-        "signature" => Some(0),
+        "signature" | "thoughtSignature" | "thought_signature" => Some(0),
         _ if key.starts_with("encrypted") => Some(encrypted_tokens(text)),
         _ if text.starts_with("data:") && text.contains(";base64,") => Some(IMAGE_TOKENS),
         "data" | "file_data" if is_base64(text) => Some(IMAGE_TOKENS),

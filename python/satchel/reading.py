@@ -1,0 +1,299 @@
+"""Transcripts of many programs, as messages that the rest of the library takes.
+
+``read_transcripts`` reads files, folders and standard input; what a file is, is told by its
+content. The work is done by the native half; here are the paths, the compression and the errors.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import warnings
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast
+
+from satchel import _core
+from satchel.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+
+__all__ = [
+    "FORMATS",
+    "STDIN",
+    "ReportedUsage",
+    "Transcript",
+    "TranscriptWarning",
+    "file_error",
+    "read_transcripts",
+    "transcript_files",
+]
+
+FORMATS: Final[tuple[str, ...]] = tuple(_core.transcript_formats())
+"""Names of the formats; ``"auto"`` detects which one a file is in."""
+
+STDIN: Final = "-"
+
+_PIECE: Final = 1 << 20
+_GZIP: Final = b"\x1f\x8b"
+# In a folder only these are looked at; a file that is named is read whatever it is called.
+_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj", ".md", ".gz"})
+
+
+class TranscriptWarning(UserWarning):
+    """A part of a file that could not be read was skipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedUsage:
+    """What the provider reported about one call.
+
+    Attributes:
+        index: how many messages the call was given, so the index of the first one of its reply.
+        input: input tokens outside the cache.
+        cache_read: input tokens read from the cache.
+        cache_write: input tokens written to the cache.
+        output: output tokens, reasoning included.
+        model: the model that answered, or None.
+        record: the record itself, as it stands in the file.
+    """
+
+    index: int
+    input: int
+    cache_read: int
+    cache_write: int
+    output: int
+    model: str | None
+    record: dict[str, Any] = field(repr=False)
+
+    @property
+    def total_input(self) -> int:
+        """Tokens of the whole input of the call, cached or not."""
+        return self.input + self.cache_read + self.cache_write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """One conversation of a file.
+
+    Attributes:
+        messages: the messages, in ``dialect``.
+        dialect: ``"openai"``, ``"openai-responses"``, ``"anthropic"``, ``"gemini"`` or
+            ``"bedrock"``.
+        dialect_known: False if the messages would read the same in several dialects and nothing
+            beside them told which; ``dialect`` is then ``"anthropic"`` if the system prompt
+            stands outside the messages, else ``"openai"``.
+        system: the system prompt, where it stands outside the messages, else None.
+        tools: the tool definitions, or None.
+        model: the model that was called, or None.
+        format: what kind of file it comes from, one of ``FORMATS``.
+        source: path of the file, or ``"-"``.
+        index: which conversation of the file this is, from 0.
+        line: line on which it begins, from 1.
+        usage: what the provider reported about its calls, in their order.
+        metadata: what else is worth knowing, such as ``title``, ``session_id``, or in
+            ``compactions`` the message indices before which the program compacted its context.
+    """
+
+    messages: list[dict[str, Any]] = field(repr=False)
+    dialect: str
+    dialect_known: bool = True
+    system: Any = field(default=None, repr=False)
+    tools: list[Any] | None = field(default=None, repr=False)
+    model: str | None = None
+    format: str
+    source: str
+    index: int = 0
+    line: int = 1
+    usage: tuple[ReportedUsage, ...] = field(default=(), repr=False)
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+
+def read_transcripts(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    format: str = "auto",  # noqa: A002 - the word that users know from every reader of files
+    on_error: Literal["raise", "skip"] = "raise",
+    on_read: Callable[[int], None] | None = None,
+) -> Iterator[Transcript]:
+    """The conversations of transcript files, in order; lazily where a file has one a line.
+
+    Text is UTF-8, with or without a byte order mark; files may be compressed by gzip. Strings keep
+    lone halves of surrogate pairs, as ``json.loads`` does.
+
+    Args:
+        paths: files; folders, of which every transcript is read, recursively and sorted; ``"-"``
+            for standard input. One of them or many.
+        format: one of ``FORMATS``, or ``"auto"`` to tell by the content.
+        on_error: ``"raise"`` stops at what cannot be read; ``"skip"`` goes on behind it with a
+            ``TranscriptWarning``: a line of a JSON Lines file, or a whole file.
+        on_read: is told how many bytes were read, each time some were.
+
+    Raises:
+        InputError: ``invalid_file``, naming the file and the line and none of the content;
+            ``invalid_value`` for an unknown format or ``on_error``.
+
+    Example:
+        >>> from pathlib import Path
+        >>> lines = '{"messages": [{"role": "user", "content": "Hello"}]}\\n' * 2
+        >>> _ = Path("two.jsonl").write_text(lines)
+        >>> [transcript.index for transcript in read_transcripts("two.jsonl")]
+        [0, 1]
+    """
+    if format != "auto" and format not in FORMATS:
+        known = ", ".join(("auto", *FORMATS))
+        message = f"format is no known one; known: {known}"
+        raise InputError(message, code="invalid_value")
+    if on_error not in {"raise", "skip"}:
+        message = "on_error must be 'raise' or 'skip'"
+        raise InputError(message, code="invalid_value")
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    report = None if on_error == "raise" else _warn
+    return _read_all([os.fspath(path) for path in given], format, report, on_read)
+
+
+def transcript_files(path: str) -> list[str]:
+    """The path itself or, if it is a folder, the files in it that may be transcripts, sorted."""
+    if path == STDIN or not Path(path).is_dir():
+        return [path]
+    found = sorted(Path(path).rglob("*"))
+    return [str(file) for file in found if file.suffix in _SUFFIXES and file.is_file()]
+
+
+def file_error(source: str, what: str, *, line: int | None = None) -> InputError:
+    """An ``invalid_file`` error about ``source``, ready to be raised."""
+    name = "standard input" if source == STDIN else source
+    place = name if line is None else f"{name}, line {line}"
+    return InputError(f"{place}: {what}", code="invalid_file")
+
+
+def _warn(error: InputError) -> None:
+    warnings.warn(f"{error}; skipped", TranscriptWarning, stacklevel=2)
+
+
+
+def _read_all(
+    paths: list[str],
+    format_name: str,
+    report: Callable[[InputError], None] | None,
+    on_read: Callable[[int], None] | None,
+) -> Iterator[Transcript]:
+    for path in paths:
+        for source in transcript_files(path):
+            yield from _read_file(source, format_name, report, on_read)
+
+
+def _read_file(
+    source: str,
+    format_name: str,
+    report: Callable[[InputError], None] | None,
+    on_read: Callable[[int], None] | None,
+) -> Iterator[Transcript]:
+    reader = _core.TranscriptReader(None if format_name == "auto" else format_name)
+    index = 0
+    pieces = _pieces(source, on_read)
+    at_end = False
+    while not at_end:
+        try:
+            piece = next(pieces, b"")
+        except InputError as error:
+            if report is None:
+                raise
+            report(error)
+            piece = b""
+        at_end = not piece
+        for item in reader.finish() if at_end else reader.feed(piece):
+            if isinstance(item, tuple):
+                line, what = item
+                error = file_error(source, what, line=line)
+                if report is None:
+                    raise error
+                report(error)
+            else:
+                yield _transcript(item, source, index)
+                index += 1
+
+
+def _transcript(found: dict[str, Any], source: str, index: int) -> Transcript:
+    dialect = cast("str | None", found["dialect"])
+    guess = "openai" if found["system"] is None else "anthropic"
+    return Transcript(
+        messages=found["messages"],
+        dialect=dialect or guess,
+        dialect_known=dialect is not None,
+        system=found["system"],
+        tools=found["tools"],
+        model=found["model"],
+        format=found["format"],
+        source=source,
+        index=index,
+        line=found["line"],
+        usage=tuple(ReportedUsage(*row) for row in found["usage"]),
+        metadata=found["metadata"],
+    )
+
+
+# --- bytes ----------------------------------------------------------------------------------------
+
+
+def _pieces(source: str, on_read: Callable[[int], None] | None) -> Iterator[bytes]:
+    """The bytes of a file, unpacked, piece by piece; an error of the system becomes one of ours."""
+    with _opened(source) as stream:
+        counting = _Counting(stream, on_read)
+        first = counting.read(_PIECE)
+        if not first.startswith(_GZIP):
+            while first:
+                yield first
+                first = counting.read(_PIECE)
+            return
+        unpacked = gzip.GzipFile(fileobj=cast("BinaryIO", _Rejoined(first, counting)))
+        try:
+            while piece := unpacked.read(_PIECE):
+                yield piece
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise file_error(source, "the gzip data is damaged") from error
+
+
+@contextmanager
+def _opened(source: str) -> Generator[BinaryIO]:
+    try:
+        if source == STDIN:
+            yield sys.stdin.buffer
+        else:
+            with open(source, "rb") as stream:  # noqa: PTH123 - the name is shown as it was given
+                yield stream
+    except OSError as error:
+        raise file_error(source, (error.strerror or "cannot be read").lower()) from error
+
+
+class _Counting:
+    """Reads a stream and tells how much was read."""
+
+    def __init__(self, stream: BinaryIO, on_read: Callable[[int], None] | None) -> None:
+        self._stream = stream
+        self._on_read = on_read
+
+    def read(self, size: int) -> bytes:
+        piece = self._stream.read(size)
+        if piece and self._on_read is not None:
+            self._on_read(len(piece))
+        return piece
+
+
+class _Rejoined:
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, first: bytes, rest: _Counting) -> None:
+        self._first = first
+        self._rest = rest
+
+    def read(self, size: int = -1) -> bytes:
+        if self._first:
+            piece = self._first if size < 0 else self._first[:size]
+            self._first = self._first[len(piece) :]
+            return piece
+        return self._rest.read(_PIECE if size < 0 else size)

@@ -1,0 +1,406 @@
+//! The reader of one file: pieces of bytes in, conversations and problems out.
+//!
+//! The first line that is not blank decides. If it is a JSON value and another line follows, the
+//! file is JSON Lines; if nothing follows, or the value goes on over several lines, it is one JSON
+//! document; if it is no JSON, it may be a Markdown history. Lines are looked at until one tells
+//! what the file is.
+
+use super::detect::{Kind, classify, is_message, is_row};
+use super::json::{Json, JsonError, TOO_NESTED, parse};
+use super::{Conversation, Format, Item, Problem, aider, exchange, request, row};
+
+/// Lines that may go by before one tells what the file is.
+const MOST_UNTOLD: usize = 256;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// One line of a JSON Lines file.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) line: usize,
+    pub(super) value: Json,
+}
+
+/// Reads one file from its beginning.
+#[derive(Debug)]
+pub struct Reader {
+    format: Option<Format>,
+    /// Bytes that are not read yet.
+    buffer: Vec<u8>,
+    /// Bytes at the start of the buffer that hold no line feed.
+    searched: usize,
+    /// Number of the line at the start of the buffer, from 1.
+    line: usize,
+    state: State,
+    items: Vec<Item>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// No line yet that is not blank.
+    Start,
+    /// One value so far, which is the whole file or its first line.
+    First(Record),
+    /// One text over several lines: everything stays in the buffer.
+    Document,
+    /// A record a line, what they are is not known yet.
+    Untold(Vec<Record>),
+    /// A record a line of a session.
+    Session(Format, Vec<Record>),
+    /// A message a line.
+    Messages(Vec<Record>),
+    /// A recorded exchange a line.
+    Exchanges(Vec<Record>),
+    /// A conversation a line.
+    Rows,
+    /// Not to be read any further.
+    Failed,
+}
+
+impl Reader {
+    /// A reader of a file in `format`; `None` detects it.
+    pub fn new(format: Option<Format>) -> Self {
+        Self {
+            format,
+            buffer: Vec::new(),
+            searched: 0,
+            line: 1,
+            state: State::Start,
+            items: Vec::new(),
+        }
+    }
+
+    /// Takes the next bytes and gives what they complete, in the order of the file.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Item> {
+        self.buffer.extend_from_slice(bytes);
+        self.read_lines(false);
+        std::mem::take(&mut self.items)
+    }
+
+    /// Ends the file and gives what is left.
+    pub fn finish(&mut self) -> Vec<Item> {
+        self.read_lines(true);
+        let state = std::mem::replace(&mut self.state, State::Failed);
+        match state {
+            State::Start => self.items.push(Err(Problem {
+                line: None,
+                message: "the file is empty".into(),
+            })),
+            State::First(record) => self.read_value(record),
+            State::Document => self.read_document(),
+            State::Untold(records) => self.give_up(&records),
+            State::Session(format, records) => {
+                let found = row::session(format, records);
+                self.push_all(found.into_iter().map(Ok), 1);
+            }
+            State::Messages(records) => self.read_messages(records),
+            State::Exchanges(records) => {
+                let found = exchange::cassette(records, self.format);
+                self.push_all(found, 1);
+            }
+            State::Rows | State::Failed => {}
+        }
+        std::mem::take(&mut self.items)
+    }
+
+    // --- lines ----------------------------------------------------------------------------------
+
+    fn read_lines(&mut self, is_end: bool) {
+        if matches!(self.state, State::Document) {
+            return;
+        }
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut from = 0;
+        let mut searched = std::mem::take(&mut self.searched);
+        while from < buffer.len() {
+            let rest = buffer.get(from + searched..).unwrap_or_default();
+            let end = match memchr::memchr(b'\n', rest) {
+                Some(at) => from + searched + at + 1,
+                None if is_end => buffer.len(),
+                None => break,
+            };
+            searched = 0;
+            let line = buffer.get(from..end).unwrap_or_default();
+            self.read_line(line);
+            if matches!(self.state, State::Document) {
+                break;
+            }
+            self.line += 1;
+            from = end;
+        }
+        self.buffer = buffer;
+        self.buffer.drain(..from);
+        if !matches!(self.state, State::Document) {
+            self.searched = self.buffer.len();
+        }
+    }
+
+    /// Reads one line; a document leaves it where it is.
+    fn read_line(&mut self, line: &[u8]) {
+        let mut text = line;
+        if self.line == 1 {
+            text = text.strip_prefix(BOM).unwrap_or(text);
+        }
+        if is_blank(text) {
+            return;
+        }
+        match std::mem::replace(&mut self.state, State::Failed) {
+            State::Start => self.start(text),
+            State::Failed => {}
+            State::First(first) => {
+                self.state = State::Untold(Vec::new());
+                self.take_record(first);
+                self.read_record(text);
+            }
+            state => {
+                self.state = state;
+                self.read_record(text);
+            }
+        }
+    }
+
+    fn start(&mut self, line: &[u8]) {
+        if line.starts_with(b"\xff\xfe") || line.starts_with(b"\xfe\xff") {
+            return self.fail("the text is UTF-16, expected UTF-8");
+        }
+        if self.format == Some(Format::Aider) {
+            self.state = State::Document;
+            return;
+        }
+        match std::str::from_utf8(line).map(parse) {
+            Ok(Ok(value)) => {
+                let record = Record {
+                    line: self.line,
+                    value,
+                };
+                self.state = State::First(record);
+            }
+            Ok(Err(error)) if error.expected == TOO_NESTED => self.fail(TOO_NESTED),
+            // So it is one text over several lines, or broken.
+            _ => self.state = State::Document,
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, what: &str) {
+        self.items.push(Err(Problem::new(self.line, what)));
+        self.state = State::Failed;
+    }
+
+    fn read_record(&mut self, line: &[u8]) {
+        match parsed(line) {
+            Ok(value) => {
+                let record = Record {
+                    line: self.line,
+                    value,
+                };
+                self.take_record(record);
+            }
+            Err((at, message)) => {
+                let line = self.line + at;
+                self.items.push(Err(Problem::new(line, message)));
+            }
+        }
+    }
+
+    fn take_record(&mut self, record: Record) {
+        match &mut self.state {
+            State::Untold(records) => {
+                let kind = classify(&record.value, self.format);
+                records.push(record);
+                let records = std::mem::take(records);
+                match kind {
+                    Some(kind) => self.settle(kind, records),
+                    None if records.len() >= MOST_UNTOLD => self.give_up(&records),
+                    None => self.state = State::Untold(records),
+                }
+            }
+            State::Session(_, records) | State::Exchanges(records) => records.push(record),
+            State::Messages(records) => {
+                if let Some(what) = no_message(&record.value) {
+                    self.items.push(Err(Problem::new(record.line, what)));
+                } else {
+                    records.push(record);
+                }
+            }
+            State::Rows if is_message(&record.value) && !is_row(&record.value) => {
+                let what = "expected a list of messages or an object with messages, as on the \
+                            first line";
+                self.items.push(Err(Problem::new(record.line, what)));
+            }
+            State::Rows => self.read_value(record),
+            State::Start | State::First(_) | State::Document | State::Failed => {}
+        }
+    }
+
+    fn settle(&mut self, kind: Kind, records: Vec<Record>) {
+        self.state = match kind {
+            Kind::Session(format) => State::Session(format, Vec::new()),
+            Kind::Message => State::Messages(Vec::new()),
+            Kind::Exchange => State::Exchanges(Vec::new()),
+            Kind::Row => State::Rows,
+        };
+        for record in records {
+            self.take_record(record);
+        }
+    }
+
+    #[cold]
+    fn give_up(&mut self, records: &[Record]) {
+        let line = records.first().map_or(self.line, |record| record.line);
+        let what = "expected a message with a role, or an object with messages";
+        self.items.push(Err(Problem::new(line, what)));
+        self.state = State::Failed;
+    }
+
+    fn read_messages(&mut self, records: Vec<Record>) {
+        let line = records.first().map_or(1, |record| record.line);
+        let values = records.into_iter().map(|record| record.value).collect();
+        let found = request::from_messages(values, self.format);
+        self.push_all([Ok(found)], line);
+    }
+
+    // --- values ---------------------------------------------------------------------------------
+
+    fn read_value(&mut self, record: Record) {
+        let found = row::read(record.value, self.format);
+        self.push_all(found, record.line);
+    }
+
+    fn push_all(
+        &mut self,
+        found: impl IntoIterator<Item = Result<Conversation, String>>,
+        line: usize,
+    ) {
+        for item in found {
+            let item = item.and_then(|conversation| match conversation.bad_number() {
+                Some(what) => Err(what),
+                None => Ok(conversation),
+            });
+            self.items.push(match item {
+                Ok(mut conversation) => {
+                    conversation.line = conversation.line.max(line);
+                    Ok(conversation)
+                }
+                Err(what) => Err(Problem::new(line, what)),
+            });
+        }
+    }
+
+    // --- documents ------------------------------------------------------------------------------
+
+    fn read_document(&mut self) {
+        let buffer = std::mem::take(&mut self.buffer);
+        let text = buffer.strip_prefix(BOM).unwrap_or(&buffer);
+        if self.format != Some(Format::Aider) {
+            let (at, message) = match parsed(text) {
+                Ok(value) => {
+                    let line = self.line;
+                    return self.read_value(Record { line, value });
+                }
+                Err(problem) => problem,
+            };
+            if self.has_records_after_the_first(text) {
+                return;
+            }
+            if self.format.is_some() || !aider::is_history(text) {
+                let line = self.line + at;
+                self.items.push(Err(Problem::new(line, message)));
+                return;
+            }
+        }
+        match std::str::from_utf8(text) {
+            Ok(text) => {
+                let found = aider::read(text);
+                self.push_all(found.into_iter().map(Ok), 1);
+            }
+            Err(error) => {
+                let (at, message) = not_utf8(text, error);
+                let line = self.line + at;
+                self.items.push(Err(Problem::new(line, message)));
+            }
+        }
+    }
+
+    /// Reads the text as JSON Lines whose first line is broken, if that is what it is.
+    fn has_records_after_the_first(&mut self, text: &[u8]) -> bool {
+        let Some(end) = memchr::memchr(b'\n', text).map(|at| at + 1) else {
+            return false;
+        };
+        let (first, rest) = text.split_at(end);
+        let second = rest
+            .split(|byte| *byte == b'\n')
+            .find(|line| !is_blank(line));
+        let holds_record = second
+            .and_then(|line| parsed(line).ok())
+            .is_some_and(|value| classify(&value, self.format).is_some());
+        if !holds_record {
+            return false;
+        }
+        self.state = State::Untold(Vec::new());
+        self.read_record(first);
+        self.line += 1;
+        rest.clone_into(&mut self.buffer);
+        let before = std::mem::take(&mut self.items);
+        let after = self.finish();
+        self.items = before;
+        self.items.extend(after);
+        true
+    }
+}
+
+/// What is wrong with a line among messages.
+fn no_message(value: &Json) -> Option<String> {
+    if !is_message(value) || value.has("messages") {
+        return Some("expected a message, as on the first line".into());
+    }
+    value.bad_number()
+}
+
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(u8::is_ascii_whitespace)
+}
+
+/// The value of a JSON text, or how many lines down it is broken and how.
+fn parsed(text: &[u8]) -> Result<Json, (usize, String)> {
+    match std::str::from_utf8(text) {
+        Ok(text) => parse(text).map_err(|error| not_json(text, error)),
+        Err(error) => Err(not_utf8(text, error)),
+    }
+}
+
+#[cold]
+fn not_utf8(text: &[u8], error: std::str::Utf8Error) -> (usize, String) {
+    let lines = lines_before(text, error.valid_up_to());
+    if text.contains(&0) {
+        return (lines, "binary data, expected JSON".into());
+    }
+    (lines, "the text is not UTF-8".into())
+}
+
+#[cold]
+fn not_json(text: &str, error: JsonError) -> (usize, String) {
+    let bytes = text.as_bytes();
+    let before = bytes.get(..error.at).unwrap_or(bytes);
+    let lines = lines_before(bytes, error.at);
+    if bytes.contains(&0) {
+        return (lines, "binary data, expected JSON".into());
+    }
+    if error.expected == TOO_NESTED {
+        return (lines, TOO_NESTED.into());
+    }
+    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    let column = text
+        .get(start..error.at)
+        .map_or(0, |line| line.chars().count())
+        + 1;
+    let expected = error.expected;
+    (
+        lines,
+        format!("not valid JSON: expected {expected} (column {column})"),
+    )
+}
+
+fn lines_before(text: &[u8], at: usize) -> usize {
+    memchr::memchr_iter(b'\n', text.get(..at).unwrap_or(text)).count()
+}
