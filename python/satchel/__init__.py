@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from satchel.linting import Violation, lint
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
+    from satchel.repairing import repair
     from satchel.windows import (
         TokenBudget,
         allocate_budget,
@@ -67,6 +68,7 @@ __all__ = [
     "models",
     "prune_tool_outputs",
     "read_transcripts",
+    "repair",
     "score_messages",
     "sliding_window",
     "token_window",
@@ -89,6 +91,7 @@ _HOMES = {
     "linting": ("Violation", "lint"),
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
+    "repairing": ("repair",),
     "windows": (
         "TokenBudget",
         "allocate_budget",

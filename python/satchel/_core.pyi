@@ -214,7 +214,15 @@ class MessageTokens:
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, object]]: ...
 
 def lint_rows(
-    messages: Iterable[object], /, dialect: str, *, system: object = None, tools: object = None
+    messages: Iterable[object],
+    /,
+    dialect: str,
+    *,
+    system: object = None,
+    tools: object = None,
+    traits: list[str] = [],
+    previous: Iterable[object] | None = None,
+    same_prompt: bool = True,
 ) -> list[tuple[str, Literal["error", "warning"], int | None, str, str]]:
     """The findings of ``satchel.lint`` as rows: the fields of a ``Violation``."""
 
@@ -234,6 +242,21 @@ def convert_messages(
 
     In the same dialect everything is the caller's own.
     """
+
+def repair_messages(
+    messages: Iterable[Any],
+    /,
+    dialect: str,
+    *,
+    mode: str,
+    traits: list[str],
+    system: object = None,
+    tools: object = None,
+) -> list[Any]:
+    """The messages of ``satchel.repair``."""
+
+def repair_placeholders() -> list[str]:
+    """Every text that ``satchel.repair`` may put in."""
 
 def detect_dialect(messages: list[Any], /) -> str | None:
     """The dialect that messages give away; None if they would read the same in several."""

@@ -7,16 +7,26 @@ cannot be read is a finding too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
-from satchel import _core
+from satchel import _core, models
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+    from satchel.window import Window
 
 __all__ = ["RULES", "Rule", "Violation", "lint"]
 
 Severity = Literal["error", "warning"]
+
+_TRAITS: Final[Mapping[str, str]] = {
+    "prefix_bound_reasoning": "prefix_bound",
+    "no_prefill": "no_prefill",
+    "reasoning_with_calls": "reasoning_with_calls",
+    "signed_calls": "signed_calls",
+}
+"""What the checks ask about a model, and the field of `satchel.models.Model` that says it."""
 
 
 class Rule(NamedTuple):
@@ -67,14 +77,22 @@ class Violation:
         return f"{self.severity} {self.code}: {place}{self.message}"
 
 
+def traits_of(model: str | None) -> list[str]:
+    """What a model asks of a request beside its dialect, by name; nothing for None."""
+    if model is None:
+        return []
+    found = models.get(model)
+    return [name for name, field in _TRAITS.items() if getattr(found, field, False)]
+
+
 def lint(
     messages: Iterable[object],
     dialect: str,
     *,
     system: object = None,
     tools: object = None,
-    model: str | None = None,  # noqa: ARG001 - for rules that hold for some models only
-    previous: Iterable[object] | None = None,  # noqa: ARG001 - for rules about what has changed
+    model: str | None = None,
+    previous: Window | Iterable[object] | None = None,
 ) -> list[Violation]:
     """What the provider would reject, and what it accepts although it is wrong.
 
@@ -82,22 +100,45 @@ def lint(
 
     Args:
         messages: the messages, as dicts or SDK objects.
-        dialect: ``"openai"`` or ``"anthropic"``.
+        dialect: the message format, such as ``"openai"`` or ``"anthropic"``.
         system: the ``system`` argument of the request, if it has one.
         tools: the tool definitions of the request; calls of other tools are then a warning.
-        model: the model the request is for. No rule of these two dialects asks for it yet.
-        previous: the messages of the request before. No rule asks for them yet.
+        model: the model the request is for; adds the rules that hold for some models only.
+        previous: the window or the messages of the request before. Reasoning of it that is still
+            there must be unchanged, and where the model binds it to what stood before it (without
+            ``model``, that is assumed), so must everything before it. Of a window, the system
+            prompt and the tools are compared as well.
 
     Returns:
         The findings in the order of the messages, those without a message first; empty if the
         request is valid.
 
     Raises:
-        InputError: ``unknown_dialect``. Never because of the messages.
+        InputError: ``unknown_dialect``, ``unknown_model``. Never because of the messages.
 
     Example:
         >>> lint([{"role": "tool", "tool_call_id": "a", "content": "42"}], "openai")[0].code
         'oc2_orphan_result'
     """
-    rows = _core.lint_rows(messages, dialect, system=system, tools=tools)
+    traits = traits_of(model)
+    same_prompt = True
+    if previous is not None:
+        if model is None:
+            traits = [*traits, "prefix_bound_reasoning"]
+        before = getattr(previous, "messages", previous)
+        if before is not previous:
+            same_prompt = (getattr(previous, "system", None), getattr(previous, "tools", None)) == (
+                system,
+                tools,
+            )
+        previous = cast("Iterable[object]", before)
+    rows = _core.lint_rows(
+        messages,
+        dialect,
+        system=system,
+        tools=tools,
+        traits=traits,
+        previous=previous,
+        same_prompt=same_prompt,
+    )
     return [Violation(*row) for row in rows]

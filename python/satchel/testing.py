@@ -22,7 +22,6 @@ built once per process (about 0.15 s). Nothing but the standard library is impor
 from __future__ import annotations
 
 import importlib
-import itertools
 import json
 import math
 import warnings
@@ -35,7 +34,7 @@ from satchel._fragments import CHUNK, Texts, near
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hypothesis.strategies import DrawFn, SearchStrategy
+    from hypothesis.strategies import SearchStrategy
 
 __all__ = [
     "generate_chat",
@@ -49,6 +48,8 @@ Message: TypeAlias = dict[str, Any]
 """One message of a history, as the provider's JSON has it."""
 
 Dialect: TypeAlias = Literal["openai", "anthropic"]
+
+AnyDialect: TypeAlias = Literal["openai", "openai-responses", "anthropic", "gemini", "bedrock"]
 
 LARGEST_RESULT = 100_000
 """Characters at which a generated tool result is cut."""
@@ -243,14 +244,15 @@ def _heavy(rng: Random) -> int:
     return min(LARGEST_RESULT, max(1, round(math.exp(log))))
 
 
-def histories(  # noqa: C901 - one strategy, its parts nested because hypothesis is loaded on use
-    dialect: Dialect = "openai", *, max_steps: int = 12, damage: bool = False
+def histories(
+    dialect: AnyDialect = "openai", *, max_steps: int = 12, damage: bool = False
 ) -> SearchStrategy[list[Message]]:
     """A hypothesis strategy for small histories of ``dialect``, up to ``max_steps`` steps each.
 
     Without damage every history is valid: it begins with a user (after system messages in
-    ``openai``), every call is answered at once, ids are unique, no text is blank. Contents are
-    strings and part lists, texts reach over all of Unicode, results may be errors or images.
+    ``openai`` and ``openai-responses``), every call is answered at once, ids are unique, no text is
+    blank. Contents are strings and part lists, texts reach over all of Unicode, results may be
+    errors or images.
 
     With damage one to four things are then broken: results without a call, calls without a result,
     repeated ids, empty or missing content, wrong order, unknown blocks and roles, wrong types, lone
@@ -258,199 +260,10 @@ def histories(  # noqa: C901 - one strategy, its parts nested because hypothesis
 
     Raises:
         ImportError: hypothesis is not installed.
+        ValueError: ``dialect`` is none of the five.
     """
-    from hypothesis import strategies as st  # noqa: PLC0415 - a test dependency, loaded on use
-
-    @st.composite
-    def history(draw: DrawFn) -> list[Message]:
-        steps = draw(st.lists(st.integers(-2, 3), min_size=0, max_size=max_steps))
-        messages: list[Message] = []
-        if dialect == "openai":
-            roles = draw(st.lists(st.sampled_from(["system", "developer"]), max_size=2))
-            messages += [{"role": role, "content": draw(content())} for role in roles]
-        ids = itertools.count()
-        # A number below zero is a user turn, zero an answer, otherwise the width of a call step.
-        users_turn = True
-        for step in steps:
-            if users_turn or (step < 0 and dialect == "openai"):
-                messages.append({"role": "user", "content": draw(content(images=True))})
-                users_turn = False
-            elif step <= 0:
-                messages.append({"role": "assistant", "content": draw(content())})
-                users_turn = True
-            else:
-                messages += draw(calls([f"call_{next(ids)}" for _ in range(step)]))
-        if damage and messages:
-            for _ in range(draw(st.integers(1, 4))):
-                _break(draw, messages, dialect)
-        return messages
-
-    @st.composite
-    def content(draw: DrawFn, *, images: bool = False) -> str | list[Message]:
-        if draw(st.booleans()):
-            return draw(_text())
-        texts = draw(st.lists(_text(), min_size=1, max_size=3))
-        parts: list[Message] = [{"type": "text", "text": text} for text in texts]
-        if images and draw(st.booleans()):
-            parts.append(_image(dialect))
-        return parts
-
-    @st.composite
-    def calls(draw: DrawFn, ids: list[str]) -> list[Message]:
-        values = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | _text()
-        arguments = [draw(st.dictionaries(_text(), values, max_size=3)) for _ in ids]
-        said = draw(st.none() | _text())
-        results = [draw(content()) for _ in ids]
-        if dialect == "openai":
-            functions = [{"name": "look_up", "arguments": json.dumps(item)} for item in arguments]
-            tool_calls = [
-                {"id": call_id, "type": "function", "function": function}
-                for call_id, function in zip(ids, functions, strict=True)
-            ]
-            first: Message = {"role": "assistant", "content": said, "tool_calls": tool_calls}
-            return [first] + [
-                {"role": "tool", "tool_call_id": call_id, "content": result}
-                for call_id, result in zip(ids, results, strict=True)
-            ]
-        blocks: list[Message] = [{"type": "text", "text": said}] if said else []
-        if draw(st.booleans()):
-            thought = draw(_text())
-            blocks.insert(0, {"type": "thinking", "thinking": thought, "signature": "c2ln"})
-        blocks += [
-            {"type": "tool_use", "id": call_id, "name": "look_up", "input": item}
-            for call_id, item in zip(ids, arguments, strict=True)
-        ]
-        answers: list[Message] = [
-            {"type": "tool_result", "tool_use_id": call_id, "content": result}
-            for call_id, result in zip(ids, results, strict=True)
-        ]
-        if draw(st.booleans()):
-            answers[0]["is_error"] = True
-        return [{"role": "assistant", "content": blocks}, {"role": "user", "content": answers}]
-
-    return history()
-
-
-def _text() -> SearchStrategy[str]:
-    """A text that is not blank, mostly short."""
-    from hypothesis import strategies as st  # noqa: PLC0415 - a test dependency, loaded on use
-
-    known = [
-        "yes",
-        "Never touch db-01 without asking.",
-        "결정: 내일 오전 9시로 확정",
-        "def f(x):\n    return x\n",
-        '{"order_id": "AX-1", "items": []}',
-        "<|endoftext|> is text",
-        "line\n" * 60,
-    ]
-    free = st.text(min_size=1, max_size=40).filter(lambda text: not text.isspace())
-    return st.sampled_from(known) | free
-
-
-def _image(dialect: Dialect) -> Message:
-    """An image part of one white pixel."""
-    head = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4"
-    pixel = head + "//8/AAX+Av4zEpUUAAAAAElFTkSuQmCC"
-    if dialect == "openai":
-        return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{pixel}"}}
-    return {
-        "type": "image",
-        "source": {"type": "base64", "media_type": "image/png", "data": pixel},
-    }
-
-
-def _junk() -> SearchStrategy[Any]:
-    """A value that no message has in this place, or should not have."""
-    from hypothesis import strategies as st  # noqa: PLC0415 - a test dependency, loaded on use
-
-    return st.sampled_from(
-        [
-            None,
-            "",
-            " \n\t",
-            "half \ud83d",
-            "\udc00",
-            7,
-            -0.5,
-            True,
-            {},
-            [],
-            [None],
-            [[["deep"]]],
-            {"type": "text", "text": "not in a list"},
-            [{"type": "text", "text": ""}],
-            [{"type": "text", "text": "half \ud800"}],
-            [{"type": "text"}],
-            [{"text": "no type"}],
-            [{"type": "hologram", "data": {"a": [1, {"b": None}]}}],
-            [{"type": "tool_use", "id": 5, "name": None, "input": "text"}],
-            [{"type": "tool_result", "content": [{"type": "text", "text": "whose?"}]}],
-            [{"id": "x"}, {"id": "y", "function": None}, 3],
-        ]
+    strategies = importlib.import_module("satchel._histories")
+    return cast(
+        "SearchStrategy[list[Message]]",
+        strategies.history(dialect, max_steps=max_steps, damage=damage),
     )
-
-
-def _break(draw: DrawFn, messages: list[Message], dialect: Dialect) -> None:
-    """Break one thing in ``messages``, in place."""
-    from hypothesis import strategies as st  # noqa: PLC0415 - a test dependency, loaded on use
-
-    at = draw(st.integers(0, max(0, len(messages) - 1)))
-    kinds = ("drop", "repeat", "swap", "orphan", "ids", "content", "field", "block", "role")
-    how = draw(st.sampled_from(kinds))
-    if not messages or how == "orphan":
-        messages.insert(
-            at, _orphan(dialect, draw(st.sampled_from(("call_0", "call_1", "nobody", ""))))
-        )
-        return
-    message = messages[at]
-    if how == "drop":
-        del messages[at]
-    elif how == "repeat":
-        messages.insert(draw(st.integers(0, len(messages))), json.loads(json.dumps(message)))
-    elif how == "swap":
-        other = draw(st.integers(0, len(messages) - 1))
-        messages[at], messages[other] = messages[other], message
-    elif how == "ids":
-        _rename(message, draw(st.sampled_from(("call_0", "", "ü " * 30, None, 4))))
-    elif how == "content":
-        message["content"] = draw(_junk())
-    elif how == "field":
-        keys = sorted({*message, "content", "tool_calls", "extra"})
-        key = draw(st.sampled_from(keys))
-        if draw(st.booleans()):
-            message.pop(key, None)
-        else:
-            message[key] = draw(_junk())
-    elif how == "block":
-        blocks, more = _listed(message.get("content")), draw(_junk())
-        more = _listed(more) or [more]
-        message["content"] = [*more, *blocks] if draw(st.booleans()) else [*blocks, *more]
-    else:
-        message["role"] = draw(
-            st.sampled_from(("tool", "assistant", "user", "system", "critic", "", None, 3))
-        )
-
-
-def _orphan(dialect: Dialect, call_id: str) -> Message:
-    """A result whose call is elsewhere or nowhere."""
-    if dialect == "openai":
-        return {"role": "tool", "tool_call_id": call_id, "content": "late"}
-    block = {"type": "tool_result", "tool_use_id": call_id, "content": "late"}
-    return {"role": "user", "content": [block]}
-
-
-def _rename(message: Message, call_id: str | int | None) -> None:
-    """Give every call and result of a message the same id."""
-    holders = [message, *_listed(message.get("tool_calls")), *_listed(message.get("content"))]
-    for holder in holders:
-        if isinstance(holder, dict):
-            fields = cast("dict[str, object]", holder)
-            for name in ("id", "tool_call_id", "tool_use_id"):
-                if name in fields:
-                    fields[name] = call_id
-
-
-def _listed(value: object) -> list[object]:
-    """The value if it is a list, else an empty one."""
-    return cast("list[object]", value) if isinstance(value, list) else []

@@ -1,10 +1,9 @@
 //! Conversion between the dialects: each kind of part, and random histories in every direction.
 
 use proptest::prelude::*;
-use satchel_core::dialect::convert::{
-    Converted, LossKind, NO_USER_MESSAGE, RAW_ARGUMENTS, convert,
-};
+use satchel_core::dialect::convert::{Converted, LossKind, RAW_ARGUMENTS, convert};
 use satchel_core::dialect::lint::{Severity, lint};
+use satchel_core::dialect::repair::NO_USER_MESSAGE;
 use satchel_core::dialect::{Dialect, read_message};
 use satchel_core::message::{Body, Message, PartKind, Role};
 use serde_json::{Value as Json, json};

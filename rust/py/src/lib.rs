@@ -16,6 +16,7 @@ mod prune;
 mod pytext;
 mod readers;
 mod render;
+mod repair;
 mod score;
 mod utf8;
 mod window;
@@ -44,6 +45,8 @@ mod _core {
     use crate::prune::prune_tool_outputs;
     #[pymodule_export]
     use crate::readers::{PyTranscriptReader, transcript_formats};
+    #[pymodule_export]
+    use crate::repair::{repair_messages, repair_placeholders};
     #[pymodule_export]
     use crate::score::score_messages;
     #[pymodule_export]

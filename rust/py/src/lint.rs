@@ -3,11 +3,12 @@
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use satchel_core::dialect::Dialect;
-use satchel_core::dialect::lint::{Rule, Violation, lint};
+use satchel_core::dialect::lint::{Request, Rule, Violation, check};
 use satchel_core::node::Node;
 
 use crate::error::PyError;
 use crate::node::{PyNode, message_list};
+use crate::repair::traits_of;
 
 /// Code, severity, index, message, provider's error.
 type Row = (
@@ -20,13 +21,21 @@ type Row = (
 
 /// The findings of one request. Only an unknown dialect raises.
 #[pyfunction]
-#[pyo3(signature = (messages, /, dialect, *, system=None, tools=None))]
+#[pyo3(signature = (messages, /, dialect, *, system=None, tools=None, traits=Vec::new(), previous=None, same_prompt=true))]
+#[allow(
+    clippy::too_many_arguments,
+    clippy::needless_pass_by_value,
+    reason = "one argument for each of the Python function's"
+)]
 pub(crate) fn lint_rows(
     py: Python<'_>,
     messages: &Bound<'_, PyAny>,
     dialect: &str,
     system: Option<Bound<'_, PyAny>>,
     tools: Option<Bound<'_, PyAny>>,
+    traits: Vec<String>,
+    previous: Option<Bound<'_, PyAny>>,
+    same_prompt: bool,
 ) -> PyResult<Vec<Row>> {
     let dialect = Dialect::from_name(dialect).map_err(PyError)?;
     let mut found = Vec::new();
@@ -41,8 +50,20 @@ pub(crate) fn lint_rows(
     });
     let system = system.map(PyNode::new);
     let tools = tools.map(PyNode::new);
-    let nodes = messages.iter().map(PyNode::new);
-    found.extend(lint(dialect, nodes, system.as_ref(), tools.as_ref()));
+    let nodes: Vec<_> = messages.iter().map(PyNode::new).collect();
+    let previous = previous
+        .as_ref()
+        .and_then(message_list)
+        .map(|list| list.iter().map(PyNode::new).collect::<Vec<_>>());
+    let request = Request {
+        messages: &nodes,
+        system: system.as_ref(),
+        tools: tools.as_ref(),
+        traits: traits_of(&traits),
+        previous: previous.as_deref(),
+        same_prompt,
+    };
+    found.extend(check(dialect, request));
     Ok(found.into_iter().map(row).collect())
 }
 
@@ -56,8 +77,8 @@ pub(crate) fn lint_rules() -> Vec<(
     &'static str,
 )> {
     Rule::ALL
-        .into_iter()
-        .map(Rule::entry)
+        .iter()
+        .map(|rule| rule.entry())
         .map(|entry| {
             (
                 entry.code,

@@ -162,7 +162,7 @@ fn descend<'py>(
 }
 
 /// A shallow copy as a dict; a model of an SDK becomes the dict it would be sent as.
-fn as_dict<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn as_dict<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let py = value.py();
     if let Ok(dict) = value.cast::<PyDict>() {
         return dict.copy();
@@ -185,7 +185,8 @@ fn as_dict<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     }
 }
 
-fn as_list<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+/// A shallow copy as a list.
+pub(crate) fn as_list<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     value
         .py()
         .get_type::<PyList>()

@@ -8,6 +8,7 @@
 pub mod convert;
 pub mod form;
 pub mod lint;
+pub mod repair;
 
 mod anthropic;
 mod bedrock;
@@ -71,6 +72,38 @@ impl Dialect {
                 let message = format!("no dialect of that name; known: {known}");
                 Error::new(ErrorKind::UnknownDialect, message)
             })
+    }
+}
+
+/// What a model asks of a request beside its dialect; nothing, where the model is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about a model"
+)]
+pub struct Traits {
+    /// Reasoning is bound to everything before it.
+    pub prefix_bound_reasoning: bool,
+    /// The last message must not be the assistant's.
+    pub no_prefill: bool,
+    /// Messages with calls keep the reasoning that came with them.
+    pub reasoning_with_calls: bool,
+    /// Calls of the current turn keep their signatures.
+    pub signed_calls: bool,
+}
+
+impl Traits {
+    /// With the trait of this name as well; false if there is none.
+    pub fn set(&mut self, name: &str) -> bool {
+        let flag = match name {
+            "prefix_bound_reasoning" => &mut self.prefix_bound_reasoning,
+            "no_prefill" => &mut self.no_prefill,
+            "reasoning_with_calls" => &mut self.reasoning_with_calls,
+            "signed_calls" => &mut self.signed_calls,
+            _ => return false,
+        };
+        *flag = true;
+        true
     }
 }
 

@@ -4,10 +4,8 @@ use super::Sink;
 use super::loss::LossKind;
 use super::pair::Block;
 use super::turn::{Call, Outcome, Piece, Turn};
+use crate::dialect::repair::NO_USER_MESSAGE;
 use crate::message::Role;
-
-/// Stands where a user's message must be and none is.
-pub const NO_USER_MESSAGE: &str = "[no message: a message of the user must stand here]";
 
 /// One message of an alternating conversation.
 pub(super) struct Exchange {

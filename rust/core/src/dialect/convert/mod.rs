@@ -25,7 +25,6 @@ mod turn;
 
 use serde_json::{Value as Json, json};
 
-pub use self::alternate::NO_USER_MESSAGE;
 use self::loss::Losses;
 pub use self::loss::{Loss, LossKind};
 use self::media::{Media, Written};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::loss::{LossKind, Losses};
 use super::turn::{Call, Outcome, Piece, Turn};
-use crate::compaction::PLACEHOLDER;
+use crate::dialect::form::PLACEHOLDER;
 use crate::message::Role;
 
 /// A piece of the conversation that stays together.

@@ -1,9 +1,12 @@
-//! AN1, AN2, AN3, AN10, AN11: results right after their calls and first, one each, nothing blank.
+//! Results right after their calls and first, one each, nothing blank; reasoning signed; roles and
+//! instructions where they may stand; server tools paired by the server itself.
 //!
 //! The provider merges neighbours with one role, so runs of user or assistant messages are judged
 //! as one.
 
-use super::{Answer, Call, Findings, Rule, Violation, answer, calls_of, is_blank, is_empty};
+use super::{Answer, Call, Findings, Rule, answer, calls_of, has_blank_text, is_blank, is_empty};
+use crate::dialect::Traits;
+use crate::dialect::repair::{is_unsigned, is_void};
 use crate::error::Result;
 use crate::message::{Body, Message, Part, PartKind, Place, Role};
 use crate::node::{Text, Value};
@@ -11,19 +14,19 @@ use crate::node::{Text, Value};
 pub(super) fn check<T: Text>(
     messages: &[Result<Message<T>>],
     system: Option<&Message<T>>,
+    traits: Traits,
     found: &mut Findings,
 ) {
     for part in system.iter().flat_map(|system| &system.parts) {
         if matches!(&part.body, Body::Text(text) if is_blank(text)) {
-            found.0.push(Violation {
-                rule: Rule::An11BlankText,
-                index: None,
-                message: "a text of the system argument is blank".into(),
-            });
+            found.add_outside(
+                Rule::An11BlankText,
+                "a text of the system argument is blank",
+            );
         }
     }
     if let Some(Ok(first)) = messages.first()
-        && first.role != Role::User
+        && !matches!(first.role, Role::User | Role::System)
     {
         let role = first.role.name();
         let message = format!("the first message is of role {role}");
@@ -46,6 +49,115 @@ pub(super) fn check<T: Text>(
         }
     }
     run.close(found);
+    run.close_turn(found);
+    check_systems(messages, found);
+    check_end(messages, traits, found);
+    check_images(messages, found);
+}
+
+/// AN16: an instruction behind a turn of the user, and last or before one of the assistant.
+fn check_systems<T>(messages: &[Result<Message<T>>], found: &mut Findings) {
+    let role = |message: &Result<Message<T>>| message.as_ref().map_or(Role::User, |m| m.role);
+    for (index, message) in messages.iter().enumerate() {
+        if role(message) != Role::System {
+            continue;
+        }
+        let other = |message: &&Result<Message<T>>| role(message) != Role::System;
+        let before = messages[..index].iter().rev().find(other);
+        let after = messages[index + 1..].iter().find(other);
+        let is_right = before.is_some_and(|before| role(before) == Role::User)
+            && after.is_none_or(|after| role(after) == Role::Assistant);
+        if !is_right {
+            let message = "a system message stands where none may";
+            found.add(Rule::An16SystemPosition, index, message);
+        }
+    }
+}
+
+/// AN7, AN12, AN13: what the last turn of the assistant must be.
+fn check_end<T: Text>(messages: &[Result<Message<T>>], traits: Traits, found: &mut Findings) {
+    let Some((index, Ok(last))) = messages.iter().enumerate().next_back() else {
+        return;
+    };
+    if last.role == Role::Assistant {
+        if traits.no_prefill {
+            let message = "the last message is the assistant's";
+            found.add(Rule::An13Prefill, index, message);
+        }
+        if let Some(Part {
+            kind: PartKind::Text,
+            body: Body::Text(text),
+            ..
+        }) = last.parts.last()
+            && text.with(|text| text.trim_end().len() < text.len() && !text.trim().is_empty())
+        {
+            let message = "the last message is the assistant's and ends in white space";
+            found.add(Rule::An12TrailingSpace, index, message);
+        }
+    }
+    let newest = messages
+        .iter()
+        .rposition(|message| matches!(message, Ok(message) if message.role == Role::Assistant));
+    if let Some(newest) = newest
+        && let Ok(message) = &messages[newest]
+    {
+        let is_reasoning = |part: &Part<T>| part.kind == PartKind::Reasoning;
+        let first = message.parts.iter().position(is_reasoning);
+        if first.is_some_and(|first| first > 0) {
+            let message = "something stands before the reasoning";
+            found.add(Rule::An7ReasoningNotFirst, newest, message);
+        }
+    }
+}
+
+/// AN17: beyond twenty images, old turns and results included, a lower limit of size holds.
+fn check_images<T: Text>(messages: &[Result<Message<T>>], found: &mut Findings) {
+    const MOST: usize = 20;
+    let mut count = 0;
+    for (index, message) in messages.iter().enumerate() {
+        let Ok(message) = message else { continue };
+        let before = count;
+        for part in &message.parts {
+            count += match (part.kind, &part.body) {
+                (PartKind::Image, _) => 1,
+                (PartKind::Result, Body::Value(Value::List(blocks))) => blocks
+                    .iter()
+                    .filter(|block| is_type(block, "image"))
+                    .count(),
+                _ => 0,
+            };
+        }
+        if before <= MOST && count > MOST {
+            let message = "with this message there are more than 20 images";
+            found.add(Rule::An17ManyImages, index, message);
+        }
+    }
+}
+
+fn is_type<T: Text>(block: &Value<T>, name: &str) -> bool {
+    let kind = block.get("type").and_then(Value::as_text);
+    kind.is_some_and(|kind| kind.with(|kind| kind == name))
+}
+
+/// What a block has to do with a tool that runs on the server.
+pub(in crate::dialect) enum ServerTool<'a, T> {
+    /// It calls one.
+    Call(&'a T),
+    /// It is the result.
+    Result(&'a T),
+}
+
+/// The server tool's call or result that an opaque block is.
+pub(in crate::dialect) fn server_tool<T: Text>(block: &Value<T>) -> Option<ServerTool<'_, T>> {
+    let field = |name| block.get(name).and_then(Value::as_text);
+    let kind = field("type")?;
+    if kind.with(|kind| matches!(kind, "server_tool_use" | "mcp_tool_use")) {
+        return field("id").map(ServerTool::Call);
+    }
+    if kind.with(|kind| kind.ends_with("_tool_result")) {
+        return field("tool_use_id").map(ServerTool::Result);
+    }
+    None
 }
 
 /// A run of messages with one role, and the calls that it must answer or that it made.
@@ -56,6 +168,10 @@ struct Run<'a, T> {
     has_others: bool,
     /// A message before it could not be read: any result may be right.
     is_blind: bool,
+    /// Server tools that have no result yet: id and raw index.
+    pending: Vec<(&'a T, usize)>,
+    /// Whether the run is of reasoning alone so far, and its last message.
+    hollow: Option<usize>,
 }
 
 impl<'a, T: Text> Run<'a, T> {
@@ -66,6 +182,8 @@ impl<'a, T: Text> Run<'a, T> {
             has_results: false,
             has_others: false,
             is_blind: false,
+            pending: Vec::new(),
+            hollow: None,
         }
     }
 
@@ -79,6 +197,7 @@ impl<'a, T: Text> Run<'a, T> {
             }
             return;
         }
+        self.close_turn(found);
         // The calls of an assistant run pass on to the user run behind it, and only there.
         let passes_on = self.role == Some(Role::Assistant) && role == Role::User;
         if !passes_on {
@@ -100,7 +219,50 @@ impl<'a, T: Text> Run<'a, T> {
         }
     }
 
+    /// Ends a turn of the assistant.
+    fn close_turn(&mut self, found: &mut Findings) {
+        if let Some(index) = self.hollow.take() {
+            let message = "the turn has nothing but reasoning";
+            found.add(Rule::ReasoningOnly, index, message);
+        }
+    }
+
+    fn read_server_tools(&mut self, message: &'a Message<T>, index: usize, found: &mut Findings) {
+        for part in &message.parts {
+            let (PartKind::Opaque, Body::Value(block)) = (part.kind, &part.body) else {
+                continue;
+            };
+            match server_tool(block) {
+                Some(ServerTool::Call(id)) => self.pending.push((id, index)),
+                Some(ServerTool::Result(id)) => {
+                    let same = |(call, _): &(&T, usize)| {
+                        call.with(|call| id.with(|result| call == result))
+                    };
+                    match self.pending.iter().position(same) {
+                        Some(at) => {
+                            self.pending.remove(at);
+                        }
+                        None if self.is_blind => {}
+                        None => {
+                            let message = "a result of a server tool has no call";
+                            found.add(Rule::An5PendingServerTool, index, message);
+                        }
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+
     fn read_assistant(&mut self, message: &'a Message<T>, index: usize, found: &mut Findings) {
+        let is_reasoning = |part: &Part<T>| part.kind == PartKind::Reasoning;
+        let is_first = !self.has_others;
+        self.has_others = true;
+        if !message.parts.is_empty() {
+            let is_hollow = message.parts.iter().all(is_reasoning);
+            self.hollow = (is_hollow && (is_first || self.hollow.is_some())).then_some(index);
+        }
+        self.read_server_tools(message, index, found);
         self.calls.extend(calls_of(message, index));
         if message.has_results() {
             let message = "a result is in an assistant message";
@@ -119,6 +281,10 @@ impl<'a, T: Text> Run<'a, T> {
             if part.kind != PartKind::Result {
                 is_text_after |= self.has_results && part.kind == PartKind::Text;
                 self.has_others = true;
+                for (_, at) in self.pending.drain(..) {
+                    let message = "a server tool waits for its result, and something else follows";
+                    found.add(Rule::An5PendingServerTool, at, message);
+                }
                 continue;
             }
             match answer(&mut self.calls, part.key.as_deref()) {
@@ -166,19 +332,17 @@ fn check_content<T: Text>(message: &Message<T>, index: usize, is_last: bool, fou
     if message.parts.iter().any(has_blank_text) {
         found.add(Rule::An11BlankText, index, "a text is blank");
     }
-}
-
-fn has_blank_text<T: Text>(part: &Part<T>) -> bool {
-    match (part.kind, &part.body) {
-        (PartKind::Text, Body::Text(text)) => is_blank(text),
-        (PartKind::Result, Body::Value(Value::List(blocks))) => blocks.iter().any(|block| {
-            let is_text = block
-                .get("type")
-                .and_then(Value::as_text)
-                .is_some_and(|kind| kind.with(|kind| kind == "text"));
-            let text = block.get("text").and_then(Value::as_text);
-            is_text && text.is_some_and(is_blank)
-        }),
-        _ => false,
+    for part in &message.parts {
+        match (part.kind, &part.body) {
+            (PartKind::Reasoning, Body::Value(block)) if is_unsigned(block) => {
+                let message = "reasoning has no signature";
+                found.add(Rule::An8UnsignedReasoning, index, message);
+            }
+            (PartKind::Opaque, Body::Value(block)) if is_void(block) => {
+                let message = "a compaction block has an empty text";
+                found.add(Rule::An20EmptyCompaction, index, message);
+            }
+            _ => {}
+        }
     }
 }

@@ -1,11 +1,28 @@
-//! OC1, OC2, OC4: calls are answered at once, results answer something, content is there.
+//! OC1, OC2, OC4, OC5: calls are answered at once, results answer something, content is there.
 
-use super::{Answer, Call, Findings, Rule, answer, calls_of};
+use super::{Answer, Call, Findings, Rule, answer, calls_of, is_blank};
+use crate::dialect::Traits;
 use crate::error::Result;
-use crate::message::{Body, Message, PartKind, Role};
+use crate::message::{Body, Message, PartKind, Place, Role};
 use crate::node::Text;
 
-pub(super) fn check<T: Text>(messages: &[Result<Message<T>>], found: &mut Findings) {
+pub(super) fn check<T: Text>(
+    messages: &[Result<Message<T>>],
+    traits: Traits,
+    found: &mut Findings,
+) {
+    let said = messages.iter().position(|message| {
+        message
+            .as_ref()
+            .map_or(true, |message| !message.role.is_instruction())
+    });
+    if let Some(index) = said
+        && let Ok(first) = &messages[index]
+        && first.role == Role::Assistant
+    {
+        let message = "the first message besides instructions is the assistant's";
+        found.add(Rule::StartsWithoutUser, index, message);
+    }
     let mut calls: Vec<Call<'_, T>> = Vec::new();
     // Behind a message that could not be read any result may be right.
     let mut is_blind = false;
@@ -16,6 +33,14 @@ pub(super) fn check<T: Text>(messages: &[Result<Message<T>>], found: &mut Findin
             continue;
         };
         check_content(message, index, found);
+        let has_reasoning = || {
+            let mut parts = message.parts.iter();
+            parts.any(|part| part.kind == PartKind::Reasoning)
+        };
+        if traits.reasoning_with_calls && message.has_calls() && !has_reasoning() {
+            let message = "calls lost the reasoning that came with them";
+            found.add(Rule::Oc5LostReasoning, index, message);
+        }
         if message.role == Role::Tool {
             for result in &message.parts {
                 let sentence = match answer(&mut calls, result.key.as_deref()) {
@@ -45,15 +70,33 @@ fn report_open<T>(calls: &[Call<'_, T>], found: &mut Findings) {
     }
 }
 
-fn check_content<T>(message: &Message<T>, index: usize, found: &mut Findings) {
-    let has_content = message.parts.iter().any(|part| match part.kind {
-        PartKind::Reasoning => false,
-        PartKind::Result => !matches!(part.body, Body::Empty),
-        _ => true,
-    });
+fn check_content<T: Text>(message: &Message<T>, index: usize, found: &mut Findings) {
+    let mut has_content = false;
+    let mut is_blank_text = false;
+    let mut has_data_arguments = false;
+    for part in &message.parts {
+        match (part.kind, &part.body) {
+            (PartKind::Reasoning, _) | (PartKind::Result, Body::Empty) => continue,
+            // An empty string beside calls is as good as null.
+            (PartKind::Text, Body::Text(text)) => {
+                let beside = part.place == Place::Content && message.parts.len() > 1;
+                is_blank_text |= !beside && is_blank(text);
+            }
+            (PartKind::Call, Body::Value(_)) => has_data_arguments = true,
+            _ => {}
+        }
+        has_content = true;
+    }
     if !has_content {
         let role = message.role.name();
         let message = format!("the {role} message has no content and no calls");
         found.add(Rule::Oc4MissingContent, index, message);
+    }
+    if is_blank_text {
+        found.add(Rule::BlankText, index, "a text is blank");
+    }
+    if has_data_arguments {
+        let message = "the arguments of a call are no string";
+        found.add(Rule::ArgumentsNotText, index, message);
     }
 }

@@ -1,0 +1,377 @@
+//! Repair: a damaged history as one that its provider accepts.
+//!
+//! Pure, deterministic and idempotent. The result is a list of edits of the caller's own objects
+//! ([`Entry`]): what was right stays the same object. Pairing is positional ([`pair`]); the results
+//! of a turn come back together right behind it; what cannot stay tool traffic becomes labelled
+//! text or goes, as the [`Mode`] says. Nothing is invented but marked placeholders
+//! ([`PLACEHOLDERS`]). Costs time in proportion to the messages.
+
+mod blocks;
+mod draft;
+mod edit;
+mod finish;
+mod flat;
+mod flatten;
+pub(crate) mod ids;
+pub(crate) mod items;
+pub(crate) mod marks;
+mod pair;
+mod shape;
+mod work;
+mod write;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use self::draft::{Draft, Piece, Source};
+pub use self::edit::{Base, Block, Edit, Entry, Path, apply_to_json};
+use self::ids::IdRule;
+use self::items::Item;
+use self::pair::{Pairs, pair};
+use self::work::{Asked, Work};
+use super::{Dialect, Traits, read_message};
+use crate::dialect::form::PLACEHOLDER;
+use crate::error::Result;
+use crate::message::{Body, Field, PartKind, PathStep, Place, Role};
+use crate::node::{Node, Text, Value};
+
+/// What stands where a user's message must be and none is.
+pub const NO_USER_MESSAGE: &str = "[no message: a message of the user must stand here]";
+
+/// Every text that repair may put in.
+pub const PLACEHOLDERS: [&str; 2] = [PLACEHOLDER, NO_USER_MESSAGE];
+
+/// What becomes of tool traffic that cannot stay as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A call without a result gets a placeholder; a result without a call becomes text.
+    Synthesize,
+    /// Both go, and a start without a user goes.
+    Drop,
+    /// Both become text.
+    Flatten,
+}
+
+impl Mode {
+    /// Every mode.
+    pub const ALL: [Self; 3] = [Self::Synthesize, Self::Drop, Self::Flatten];
+
+    /// The public name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Synthesize => "synthesize",
+            Self::Drop => "drop",
+            Self::Flatten => "flatten",
+        }
+    }
+
+    /// The mode of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// What the request has around its messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Around {
+    /// Cache marks of the system prompt and the tools.
+    pub marks: usize,
+    /// Whether it says that there are no tools.
+    pub no_tools: bool,
+}
+
+/// Repairs `messages`.
+///
+/// # Errors
+/// `invalid_message`, `too_deep` and `dialect_changed` as [`read_message`], with the index: what a
+/// message of the wrong type means is not guessed.
+///
+/// # Example
+/// ```
+/// # use satchel_core::dialect::{Dialect, Traits, repair::{Around, Mode, repair}};
+/// let call = serde_json::json!({"role": "assistant", "content": null, "tool_calls": [
+///     {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
+/// let messages = [serde_json::json!({"role": "user", "content": "hi"}), call];
+/// let nodes: Vec<_> = messages.iter().collect();
+/// let entries = repair(Dialect::OpenAi, &nodes, Mode::Synthesize, Traits::default(), Around::default()).unwrap();
+/// assert_eq!(entries.len(), 3);
+/// assert_eq!(entries[1].original(), Some(1));
+/// ```
+pub fn repair<N: Node>(
+    dialect: Dialect,
+    messages: &[N],
+    mode: Mode,
+    traits: Traits,
+    around: Around,
+) -> Result<Vec<Entry>> {
+    let read = messages
+        .iter()
+        .enumerate()
+        .map(|(index, message)| read_message(dialect, message, index))
+        .collect::<Result<Vec<_>>>()?;
+    let mut drafts: Vec<_> = read
+        .iter()
+        .enumerate()
+        .map(|(index, message)| Draft::of(dialect, index, message))
+        .collect();
+    if dialect == Dialect::Responses {
+        items::settle(&mut drafts, messages);
+    }
+    let last = drafts.len().saturating_sub(1);
+    let mut at = 0;
+    drafts.retain_mut(|draft| {
+        let is_kept = clean(dialect, draft, at == last);
+        at += 1;
+        is_kept
+    });
+    let mut pairs = pair(&drafts, |before, after| joins(dialect, before, after));
+    rename(dialect, &mut drafts, &mut pairs);
+    let mut work = Work::new(drafts, pairs.calls.len());
+    let asked = Asked {
+        reasoning: dialect == Dialect::OpenAi && traits.reasoning_with_calls,
+        no_calls: dialect == Dialect::Bedrock && around.no_tools,
+    };
+    work.settle(&pairs, mode, asked);
+    let placed = if is_flat(dialect) {
+        flat::place(work, &pairs, mode, dialect)
+    } else {
+        blocks::place(work, &pairs, mode, dialect)
+    };
+    let marks = marks::find(dialect, messages, around.marks);
+    let finished = finish::finish(placed, dialect, mode, traits, &marks);
+    Ok(finished
+        .iter()
+        .map(|draft| write::entry(draft, &read, dialect))
+        .collect())
+}
+
+/// The edits that make unreadable messages readable, where their meaning is beyond doubt: index and
+/// edits, for [`apply_to_json`] and its like. To be applied before [`repair`] when that fails.
+pub fn mends<N: Node>(dialect: Dialect, messages: &[N]) -> Vec<(usize, Vec<Edit>)> {
+    let mut found = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        if read_message(dialect, message, index).is_err() {
+            let edits = shape::mend(dialect, message, index);
+            if !edits.is_empty() {
+                found.push((index, edits));
+            }
+        }
+    }
+    found
+}
+
+/// [`repair`] over parsed JSON, with everything that [`mends`] can do before it.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_json(
+    dialect: Dialect,
+    messages: &[Json],
+    mode: Mode,
+    traits: Traits,
+    around: Around,
+) -> Result<Vec<Json>> {
+    let nodes: Vec<&Json> = messages.iter().collect();
+    let written = |messages: &[Json], entries: Vec<Entry>| {
+        entries
+            .iter()
+            .map(|entry| apply_to_json(messages, entry))
+            .collect()
+    };
+    match repair(dialect, &nodes, mode, traits, around) {
+        Ok(entries) => Ok(written(messages, entries)),
+        Err(error) => {
+            let mends = mends(dialect, &nodes);
+            if mends.is_empty() {
+                return Err(error);
+            }
+            let mut mended = messages.to_vec();
+            for (index, edits) in mends {
+                let base = Base::Own(index as u32);
+                mended[index] = apply_to_json(messages, &Entry { base, edits });
+            }
+            let nodes: Vec<&Json> = mended.iter().collect();
+            let entries = repair(dialect, &nodes, mode, traits, around)?;
+            Ok(written(&mended, entries))
+        }
+    }
+}
+
+/// Whether results stand in messages of their own.
+fn is_flat(dialect: Dialect) -> bool {
+    matches!(dialect, Dialect::OpenAi | Dialect::Responses)
+}
+
+/// Whether a draft goes on with the turn of the draft before it.
+fn joins<T: Text>(dialect: Dialect, before: &Draft<'_, T>, after: &Draft<'_, T>) -> bool {
+    !matches!(dialect, Dialect::OpenAi)
+        && before.role == Role::Assistant
+        && after.role == Role::Assistant
+}
+
+/// Takes out what is empty; false if nothing is left.
+fn clean<T: Text>(dialect: Dialect, draft: &mut Draft<'_, T>, is_last: bool) -> bool {
+    let is_string =
+        |piece: &Piece<'_, T>| piece.part.is_some_and(|part| part.place.path().len() == 1);
+    let has_more = dialect == Dialect::OpenAi
+        && draft.pieces.iter().any(|piece| {
+            piece.kind != PartKind::Reasoning && !(piece.kind == PartKind::Text && is_string(piece))
+        });
+    draft.pieces.retain(|piece| {
+        let Some(part) = piece.part else { return true };
+        match (&part.body, piece.kind) {
+            // An empty string beside calls is as good as null.
+            (Body::Text(text), PartKind::Text) => !is_blank(text) || (has_more && is_string(piece)),
+            (Body::Value(value), PartKind::Reasoning) if dialect == Dialect::Anthropic => {
+                !is_unsigned(value)
+            }
+            (Body::Value(value), PartKind::Opaque) => !is_void(value),
+            _ => true,
+        }
+    });
+    if matches!(dialect, Dialect::Anthropic | Dialect::Bedrock) {
+        for piece in &mut draft.pieces {
+            strip_blank(piece);
+        }
+    }
+    if dialect == Dialect::OpenAi {
+        for piece in &mut draft.pieces {
+            write_arguments(piece);
+        }
+    }
+    let is_empty = if dialect == Dialect::OpenAi {
+        draft.is_hollow()
+    } else {
+        draft.pieces.is_empty()
+    };
+    // The provider leaves an empty prefill at the end alone.
+    !is_empty
+        || (is_last
+            && dialect == Dialect::Anthropic
+            && draft.role == Role::Assistant
+            && draft.whole == 0)
+}
+
+pub(super) fn is_blank<T: Text>(text: &T) -> bool {
+    text.with(|text| text.trim_start().is_empty())
+}
+
+/// Whether a thinking block has no signature: the provider takes it for forged.
+pub(in crate::dialect) fn is_unsigned<T: Text>(block: &Value<T>) -> bool {
+    let field = |name| block.get(name).and_then(Value::as_text);
+    let is = |name: &str| field("type").is_some_and(|kind| kind.with(|kind| kind == name));
+    let has = |name| field(name).is_some_and(|text| !text.with(str::is_empty));
+    (is("thinking") && !has("signature")) || (is("redacted_thinking") && !has("data"))
+}
+
+/// Whether it is a compaction block of an empty text, which its provider refuses.
+pub(in crate::dialect) fn is_void<T: Text>(block: &Value<T>) -> bool {
+    let field = |name| block.get(name).and_then(Value::as_text);
+    field("type").is_some_and(|kind| kind.with(|kind| kind == "compaction"))
+        && field("content").is_some_and(|text| text.with(str::is_empty))
+}
+
+/// Arguments that are data become the JSON text that the provider asks for.
+fn write_arguments<T: Text>(piece: &mut Piece<'_, T>) {
+    let (true, Some(part)) = (piece.is_call(), piece.part) else {
+        return;
+    };
+    let Body::Value(value) = &part.body else {
+        return;
+    };
+    let key = PathStep::Key;
+    let path = match part.place {
+        // A custom tool, and the single call of old.
+        Place::Field(Field::ToolCalls) => vec![key("custom"), key("input")],
+        Place::Field(_) => vec![key("arguments")],
+        _ => piece.content_path(),
+    };
+    piece
+        .edits
+        .push(Edit::Set(path, draft::string(value.to_json())));
+}
+
+/// Takes blank texts out of the content of a result.
+fn strip_blank<T: Text>(piece: &mut Piece<'_, T>) {
+    let (Some(part), Source::Part(message, _)) = (piece.part, &piece.source) else {
+        return;
+    };
+    let (true, Body::Value(Value::List(items))) = (piece.is_result(), &part.body) else {
+        return;
+    };
+    let is_bad = |item: &Value<T>| {
+        item.get("text")
+            .and_then(Value::as_text)
+            .is_some_and(is_blank)
+    };
+    if !items.iter().any(is_bad) {
+        return;
+    }
+    let path = part.place.path();
+    let kept = items.iter().enumerate().filter(|(_, item)| !is_bad(item));
+    let blocks = kept.map(|(at, _)| {
+        let mut path = path.clone();
+        path.push(PathStep::Index(at as u32));
+        Block::Own(*message, path, Vec::new())
+    });
+    let inner = piece.content_path();
+    piece.edits.push(Edit::Blocks(inner, blocks.collect()));
+}
+
+/// Gives calls ids that the dialect takes, and their results the same.
+fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pairs) {
+    let rule = IdRule::of(dialect);
+    if dialect == Dialect::Gemini {
+        return;
+    }
+    let mut taken = BTreeSet::new();
+    for call in &mut pairs.calls {
+        let draft = &drafts[call.draft];
+        let piece = &draft.pieces[call.piece];
+        let is_legacy = piece
+            .part
+            .is_some_and(|part| matches!(part.place, Place::Field(Field::FunctionCall)));
+        let mut id = call.id.clone();
+        let old = call.id.as_deref().unwrap_or_default();
+        let is_item = draft.item.is_some_and(|item| !item.needs_no_result());
+        if (rule.is_needed || is_item || !old.is_empty()) && !is_legacy {
+            if !rule.takes(old) || (rule.is_unique && taken.contains(old)) {
+                // Where it stands makes an id that is missing; later messages do not change that.
+                let seed = if old.is_empty() {
+                    format!("call_{}_{}", draft.base.unwrap_or(0), call.piece)
+                } else {
+                    old.to_owned()
+                };
+                id = Some(rule.mend(&seed, &taken));
+            }
+            if rule.is_unique
+                && let Some(id) = &id
+            {
+                taken.insert(id.clone());
+            }
+        }
+        call.new_id.clone_from(&id);
+        let Some(id) = id else { continue };
+        if Some(&id) != call.id.as_ref() {
+            let path = write::call_id(dialect);
+            drafts[call.draft].pieces[call.piece]
+                .edits
+                .push(Edit::Set(path, draft::string(id.as_str())));
+        }
+        if let Some((draft, piece)) = call.answer {
+            let result = &drafts[draft].pieces[piece];
+            let key = result.part.and_then(|part| part.key.as_deref());
+            let is_same = match pair::identity(key).0 {
+                Some(old) => old == id,
+                // The output of an old local shell has none.
+                None => drafts[call.draft].item == Some(Item::LocalShell),
+            };
+            if !is_same {
+                let path = write::result_id(dialect);
+                let edit = Edit::Set(path, draft::string(id));
+                drafts[draft].pieces[piece].edits.push(edit);
+            }
+        }
+    }
+}

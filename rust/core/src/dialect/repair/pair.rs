@@ -1,0 +1,191 @@
+//! Which call each result answers: by id and position, the nearest open call before it.
+
+use std::collections::BTreeMap;
+
+use super::draft::Draft;
+use super::items::Item;
+use crate::message::{PartKind, Role};
+use crate::node::Text;
+
+/// A call of the history.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    /// The draft and the piece that it is.
+    pub(super) draft: usize,
+    pub(super) piece: usize,
+    /// Number of the assistant's turn it was made in.
+    pub(super) turn: usize,
+    pub(super) id: Option<String>,
+    pub(super) name: Option<String>,
+    /// The id it has after the repair.
+    pub(super) new_id: Option<String>,
+    /// The draft and the piece of its result.
+    pub(super) answer: Option<(usize, usize)>,
+}
+
+/// What a result is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The result of this call.
+    Answers(usize),
+    /// A further result of this call, which has one already.
+    Repeats(usize),
+    /// A result without a call.
+    Orphan,
+    /// A result whose call the server may have stored.
+    Elsewhere,
+}
+
+/// All calls, and what becomes of each result by draft and piece.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    pub(super) calls: Vec<Call>,
+    pub(super) results: BTreeMap<(usize, usize), Fate>,
+    /// The calls of each draft: a range of `calls`.
+    by_draft: BTreeMap<usize, std::ops::Range<usize>>,
+}
+
+impl Pairs {
+    /// The calls of a draft, as a range of [`Pairs::calls`].
+    pub(super) fn of_draft(&self, draft: usize) -> std::ops::Range<usize> {
+        self.by_draft.get(&draft).cloned().unwrap_or(0..0)
+    }
+}
+
+/// Pairs the results of `drafts` with their calls. `joins` says whether a draft goes on with the
+/// turn of the draft before it.
+pub(super) fn pair<T: Text>(
+    drafts: &[Draft<'_, T>],
+    joins: impl Fn(&Draft<'_, T>, &Draft<'_, T>) -> bool,
+) -> Pairs {
+    let mut pairs = Pairs::default();
+    // The calls by id, in order; those without an id under "".
+    let mut by_id: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let mut turn = 0;
+    // Behind a reference to stored items any result may be right.
+    let mut is_stored = false;
+    for (at, draft) in drafts.iter().enumerate() {
+        is_stored |= draft.item == Some(Item::Stored);
+        if at > 0 && !joins(&drafts[at - 1], draft) {
+            turn += 1;
+        }
+        let first = pairs.calls.len();
+        for (number, piece) in draft.pieces.iter().enumerate() {
+            let (id, name) = identity(piece.part.and_then(|part| part.key.as_deref()));
+            match piece.kind {
+                PartKind::Call if draft.role == Role::Assistant => {
+                    let call = pairs.calls.len();
+                    by_id
+                        .entry(id.clone().unwrap_or_default())
+                        .or_default()
+                        .push(call);
+                    pairs.calls.push(Call {
+                        draft: at,
+                        piece: number,
+                        turn,
+                        new_id: id.clone(),
+                        id,
+                        name,
+                        answer: None,
+                    });
+                }
+                PartKind::Result => {
+                    let mut fate = fate(&pairs.calls, &by_id, id.as_deref(), name.as_deref());
+                    if fate == Fate::Orphan && is_stored {
+                        fate = Fate::Elsewhere;
+                    }
+                    if let Fate::Answers(call) = fate {
+                        pairs.calls[call].answer = Some((at, number));
+                    }
+                    pairs.results.insert((at, number), fate);
+                }
+                _ => {}
+            }
+        }
+        if pairs.calls.len() > first {
+            pairs.by_draft.insert(at, first..pairs.calls.len());
+        }
+    }
+    pairs
+}
+
+fn fate(
+    calls: &[Call],
+    by_id: &BTreeMap<String, Vec<usize>>,
+    id: Option<&str>,
+    name: Option<&str>,
+) -> Fate {
+    let same_id = by_id
+        .get(id.unwrap_or_default())
+        .map_or(&[][..], Vec::as_slice);
+    let fits = |call: &Call| {
+        call.answer.is_none()
+            && (name.is_none() || call.name.is_none() || call.name.as_deref() == name)
+    };
+    if id.is_some() {
+        let is_open = |&&call: &&usize| calls[call].answer.is_none();
+        if let Some(&nearest) = same_id.iter().rev().find(is_open) {
+            return Fate::Answers(first_of_turn(calls, same_id, nearest, |call| {
+                call.answer.is_none()
+            }));
+        }
+        if let Some(&last) = same_id.last() {
+            return Fate::Repeats(last);
+        }
+        // A call without an id, of this name, in the newest turn.
+        let nameless = by_id.get("").map_or(&[][..], Vec::as_slice);
+        return newest(calls, nameless, |call| {
+            name.is_some() && call.name.as_deref() == name && call.answer.is_none()
+        })
+        .map_or(Fate::Orphan, Fate::Answers);
+    }
+    if let Some(call) = newest(calls, same_id, fits) {
+        return Fate::Answers(call);
+    }
+    // The result lost its id: the newest turn says whose it is.
+    let turn = calls.last().map(|call| call.turn);
+    let found = (0..calls.len())
+        .rev()
+        .take_while(|&call| Some(calls[call].turn) == turn)
+        .filter(|&call| fits(&calls[call]))
+        .last();
+    match found {
+        Some(call) => Fate::Answers(call),
+        None => Fate::Orphan,
+    }
+}
+
+/// The first call of the newest turn among `candidates` that `fits`.
+fn newest(calls: &[Call], candidates: &[usize], fits: impl Fn(&Call) -> bool) -> Option<usize> {
+    let nearest = *candidates.iter().rev().find(|&&call| fits(&calls[call]))?;
+    Some(first_of_turn(calls, candidates, nearest, fits))
+}
+
+fn first_of_turn(
+    calls: &[Call],
+    candidates: &[usize],
+    nearest: usize,
+    fits: impl Fn(&Call) -> bool,
+) -> usize {
+    let turn = calls[nearest].turn;
+    candidates
+        .iter()
+        .rev()
+        .take_while(|&&call| calls[call].turn >= turn)
+        .filter(|&&call| calls[call].turn == turn && fits(&calls[call]))
+        .last()
+        .copied()
+        .unwrap_or(nearest)
+}
+
+/// Id and name; an empty id is none.
+pub(super) fn identity<T: Text>(
+    key: Option<&crate::message::CallKey<T>>,
+) -> (Option<String>, Option<String>) {
+    let keep = |text: &Option<T>| {
+        text.as_ref()
+            .map(|text| text.with(str::to_owned))
+            .filter(|text| !text.is_empty())
+    };
+    key.map_or((None, None), |key| (keep(&key.id), keep(&key.name)))
+}

@@ -1,0 +1,206 @@
+//! Values of the wrong type that can only mean one thing, made what the dialect asks for.
+//!
+//! Works on one message that a reader refuses, before anything else is looked at. What could mean
+//! two things is left: the reader's error then says where it is.
+
+use serde_json::Value as Json;
+
+use super::edit::{Block, Edit, Path};
+use crate::dialect::Dialect;
+use crate::message::PathStep;
+use crate::node::{Node, Shape};
+
+const CONTENT: PathStep = PathStep::Key("content");
+
+/// The edits that make message `index` readable, as far as they are beyond doubt.
+pub(super) fn mend<N: Node>(dialect: Dialect, message: &N, index: usize) -> Vec<Edit> {
+    let mut mending = Mending {
+        message: index as u32,
+        edits: Vec::new(),
+    };
+    if message.shape() != Shape::Map {
+        return Vec::new();
+    }
+    mending.role(message);
+    let is_result = message.get("role").is_some_and(|role| role.is_str("tool"));
+    if let Some(content) = message.get("content") {
+        if is_result {
+            mending.result_content(&content, vec![CONTENT]);
+        } else {
+            mending.content(&content, dialect);
+        }
+    }
+    mending.id(message, vec![PathStep::Key("tool_call_id")]);
+    if let Some(calls) = message.get("tool_calls") {
+        mending.calls(&calls);
+    }
+    mending.edits
+}
+
+struct Mending {
+    message: u32,
+    edits: Vec<Edit>,
+}
+
+impl Mending {
+    fn role<N: Node>(&mut self, message: &N) {
+        let known = message.get("role").and_then(|role| {
+            role.with_str(|role| match role.trim().to_ascii_lowercase().as_str() {
+                "human" => Some("user".to_owned()),
+                "ai" | "model" => Some("assistant".to_owned()),
+                lower if lower != role => Some(lower.to_owned()),
+                _ => None,
+            })
+        });
+        if let Some(Some(role)) = known {
+            self.edits
+                .push(Edit::Set(vec![PathStep::Key("role")], Json::String(role)));
+        }
+    }
+
+    /// The content of a message that is no result: one block becomes a list, a scalar its text.
+    fn content<N: Node>(&mut self, content: &N, dialect: Dialect) {
+        match content.shape() {
+            Shape::Map if content.get("type").is_some() => {
+                let own = Block::Own(self.message, vec![CONTENT], Vec::new());
+                self.edits.push(Edit::Blocks(vec![CONTENT], vec![own]));
+            }
+            Shape::Number | Shape::Bool => self.as_text(content, vec![CONTENT]),
+            Shape::List => self.blocks(content, dialect),
+            _ => {}
+        }
+    }
+
+    fn blocks<N: Node>(&mut self, content: &N, dialect: Dialect) {
+        let mut blocks = Vec::with_capacity(content.len());
+        let mut is_changed = false;
+        for at in 0..content.len() {
+            let Some(block) = content.item(at) else { break };
+            let path = vec![CONTENT, PathStep::Index(at as u32)];
+            let own = |edits| Block::Own(self.message, path.clone(), edits);
+            let has_text = block
+                .get("text")
+                .is_some_and(|text| text.shape() == Shape::Text);
+            let has_type = block
+                .get("type")
+                .is_some_and(|kind| kind.shape() == Shape::Text);
+            let is_text = block.get("type").is_some_and(|kind| kind.is_str("text"));
+            match block.shape() {
+                Shape::Null => is_changed = true,
+                Shape::Text => {
+                    is_changed = true;
+                    blocks.push(Block::Text(self.message, path, "text"));
+                }
+                Shape::Map if !has_type && has_text => {
+                    is_changed = true;
+                    let kind = vec![PathStep::Key("type")];
+                    blocks.push(own(vec![Edit::Set(kind, Json::String("text".into()))]));
+                }
+                // A text block without a text says nothing.
+                Shape::Map if is_text && block.get("text").is_none_or(|text| text.is_null()) => {
+                    is_changed = true;
+                }
+                Shape::Map if dialect == Dialect::Anthropic => {
+                    let edits = inside(&block);
+                    is_changed |= !edits.is_empty();
+                    blocks.push(own(edits));
+                }
+                _ => blocks.push(own(Vec::new())),
+            }
+        }
+        if is_changed {
+            self.edits.push(Edit::Blocks(vec![CONTENT], blocks));
+        }
+    }
+
+    /// The content of a result: what is no string and no list of blocks is its JSON text.
+    fn result_content<N: Node>(&mut self, content: &N, path: Path) {
+        self.edits.extend(result_edit(content, path));
+    }
+
+    fn id<N: Node>(&mut self, holder: &N, path: Path) {
+        if let Some(PathStep::Key(key)) = path.last().copied()
+            && let Some(id) = holder.get(key)
+            && id.shape() == Shape::Number
+        {
+            self.as_text(&id, path);
+        }
+    }
+
+    fn as_text<N: Node>(&mut self, value: &N, path: Path) {
+        self.edits.extend(json_text(value, path));
+    }
+
+    fn calls<N: Node>(&mut self, calls: &N) {
+        const CALLS: PathStep = PathStep::Key("tool_calls");
+        match calls.shape() {
+            Shape::Map => {
+                let own = Block::Own(self.message, vec![CALLS], Vec::new());
+                self.edits.push(Edit::Blocks(vec![CALLS], vec![own]));
+            }
+            Shape::List => {
+                for at in 0..calls.len() {
+                    let Some(call) = calls.item(at) else { break };
+                    let path = vec![CALLS, PathStep::Index(at as u32), PathStep::Key("id")];
+                    self.id(&call, path);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The edits of one content block of Anthropic: ids that are numbers, contents that are data.
+fn inside<N: Node>(block: &N) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for key in ["id", "tool_use_id"] {
+        if let Some(id) = block.get(key)
+            && id.shape() == Shape::Number
+        {
+            edits.extend(json_text(&id, vec![PathStep::Key(key)]));
+        }
+    }
+    let is_result = block
+        .get("type")
+        .is_some_and(|kind| kind.is_str("tool_result"));
+    if is_result && let Some(content) = block.get("content") {
+        edits.extend(result_edit(&content, vec![CONTENT]));
+    }
+    if let Some(is_error) = block.get("is_error")
+        && let Some(number) = is_error.number()
+    {
+        let path = vec![PathStep::Key("is_error")];
+        edits.push(Edit::Set(path, Json::Bool(number != 0.0)));
+    }
+    edits
+}
+
+fn result_edit<N: Node>(content: &N, path: Path) -> Option<Edit> {
+    let is_block = |block: &N| {
+        block.shape() == Shape::Map
+            && block.get("type").is_some_and(|kind| {
+                kind.shape() == Shape::Text
+                    && (!kind.is_str("text")
+                        || block
+                            .get("text")
+                            .is_some_and(|text| text.shape() == Shape::Text))
+            })
+    };
+    let is_right = match content.shape() {
+        Shape::Null | Shape::Text => true,
+        Shape::List => {
+            (0..content.len()).all(|at| content.item(at).is_some_and(|item| is_block(&item)))
+        }
+        _ => false,
+    };
+    if is_right {
+        None
+    } else {
+        json_text(content, path)
+    }
+}
+
+fn json_text<N: Node>(value: &N, path: Path) -> Option<Edit> {
+    let text = value.capture().ok()?.to_json();
+    Some(Edit::Set(path, Json::String(text)))
+}
