@@ -60,7 +60,6 @@ pub(crate) fn convert_messages<'py>(
     // The interpreter's own reader: integers of any size, and the fastest way to its objects.
     let reader = py.import(intern!(py, "json"))?;
     let read = reader.call_method1(intern!(py, "loads"), (json,))?;
-    let (messages, system, tools): (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>) =
-        read.extract()?;
-    (messages, system, tools, losses).into_pyobject(py)
+    let item = |at: usize| read.get_item(at);
+    (item(0)?, item(1)?, item(2)?, losses).into_pyobject(py)
 }
