@@ -68,8 +68,7 @@ pub fn acts(most: usize) -> impl Strategy<Value = Vec<Act>> {
         for act in acts {
             let fits = match &act {
                 Act::User(..) => is_users,
-                Act::Assistant(..) => !is_users,
-                Act::System(_) | Act::Tools { .. } => !is_users,
+                Act::Assistant(..) | Act::System(_) | Act::Tools { .. } => !is_users,
             };
             if fits {
                 is_users = match &act {

@@ -115,7 +115,8 @@ fn object_of(text: &str, is_error: bool) -> Option<Json> {
     let object = json.as_object()?;
     let says_error = object.get("error").is_some_and(|error| !error.is_null());
     let is_same = says_error == is_error && wrapped_texts(&json).is_none() && !object.is_empty();
-    (is_same && json.to_string() == text).then_some(json)
+    let compact = json.to_string();
+    (is_same && compact == text).then_some(json)
 }
 
 /// The texts of a response with nothing but `output` or `error`.
@@ -133,12 +134,12 @@ fn wrapped_texts(response: &Json) -> Option<Vec<&str>> {
 }
 
 /// What a response says, as texts.
-pub(super) fn texts_of_response(response: Json, is_error: bool) -> Vec<Piece> {
+pub(super) fn texts_of_response(response: &Json, is_error: bool) -> Vec<Piece> {
     let is_bare = response.as_object().is_some_and(serde_json::Map::is_empty);
     if response.is_null() || is_bare {
         return Vec::new();
     }
-    let texts = match wrapped_texts(&response) {
+    let texts = match wrapped_texts(response) {
         Some(texts) if is_error && texts == [""] => return Vec::new(),
         Some(texts) => texts.into_iter().map(str::to_owned).collect(),
         None => vec![response.to_string()],

@@ -63,13 +63,13 @@ pub(super) fn json_of<T: Text>(
     match value {
         Value::Null => Json::Null,
         Value::Bool(value) => Json::Bool(*value),
-        Value::Number(number) => match serde_json::from_str::<serde_json::Number>(number) {
-            Ok(number) => Json::Number(number),
-            Err(_) => {
-                losses.add(index, LossKind::Character, "a number without JSON form");
-                Json::String(number.to_string())
+        Value::Number(number) => {
+            if let Ok(number) = serde_json::from_str::<serde_json::Number>(number) {
+                return Json::Number(number);
             }
-        },
+            losses.add(index, LossKind::Character, "a number without JSON form");
+            Json::String(number.to_string())
+        }
         Value::Text(text) => Json::String(string_of(text, index, losses)),
         Value::List(items) => items
             .iter()
@@ -228,17 +228,14 @@ impl Reader<'_> {
             return Some(Piece::Media(media));
         }
         let string = |key: &str| block.get(key).and_then(Json::as_str);
-        let kind = string("type").map_or_else(
+        let kind = string("type").unwrap_or_else(|| {
             // The one key of a block without a type.
-            || {
-                let object = block.as_object();
-                let keys = object.into_iter().flat_map(Map::keys);
-                keys.map(String::as_str)
-                    .find(|key| !key.to_lowercase().contains("signature"))
-                    .unwrap_or("block")
-            },
-            |kind| kind,
-        );
+            let object = block.as_object();
+            let keys = object.into_iter().flat_map(Map::keys);
+            keys.map(String::as_str)
+                .find(|key| !key.to_lowercase().contains("signature"))
+                .unwrap_or("block")
+        });
         let kind = plain_name(kind).to_owned();
         let text = match kind.as_str() {
             "refusal" => return Some(Piece::Refusal(string("refusal")?.to_owned())),
@@ -256,13 +253,13 @@ impl Reader<'_> {
                 self.lose(LossKind::Opaque, format!("{kind} went"));
                 return None;
             }
-            "compaction" => match string("content").filter(|text| !text.is_empty()) {
-                Some(text) => format!("[compaction]\n{text}"),
-                None => {
+            "compaction" => {
+                let Some(text) = string("content").filter(|text| !text.is_empty()) else {
                     self.lose(LossKind::Opaque, "compaction went");
                     return None;
-                }
-            },
+                };
+                format!("[compaction]\n{text}")
+            }
             "guardContent" => match block.pointer("/guardContent/text/text") {
                 Some(Json::String(text)) => text.clone(),
                 _ => labelled(&kind, block),
@@ -337,7 +334,7 @@ impl Reader<'_> {
             Body::Value(value) => {
                 let value = self.json(value);
                 match self.source {
-                    Dialect::Gemini => self.response(value, part),
+                    Dialect::Gemini => self.response(&value, part),
                     _ => self.content(value),
                 }
             }
@@ -390,24 +387,18 @@ impl Reader<'_> {
     }
 
     /// The response of a Gemini function: an object by contract.
-    fn response<T: Text>(&mut self, value: Json, part: &Part<T>) -> Vec<Piece> {
+    fn response<T: Text>(&mut self, value: &Json, part: &Part<T>) -> Vec<Piece> {
         // A result with media beside it was read whole.
         let is_whole = matches!(part.place, Place::SignedPart(_))
             && value.get("parts").is_some_and(Json::is_array);
         if !is_whole {
             return super::gemini::texts_of_response(value, part.is_error);
         }
-        let mut whole = value;
-        let mut pieces = match whole.get_mut("response").map(Json::take) {
-            Some(response) if !response.is_null() => {
-                super::gemini::texts_of_response(response, part.is_error)
-            }
-            _ => Vec::new(),
-        };
-        if let Some(Json::Array(parts)) = whole.get_mut("parts").map(Json::take) {
-            for part in parts {
-                pieces.extend(self.block(part));
-            }
+        let response = value.get("response").unwrap_or(&Json::Null);
+        let mut pieces = super::gemini::texts_of_response(response, part.is_error);
+        let parts = value.get("parts").and_then(Json::as_array);
+        for part in parts.into_iter().flatten() {
+            pieces.extend(self.block(part.clone()));
         }
         pieces
     }

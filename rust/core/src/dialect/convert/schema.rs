@@ -34,13 +34,13 @@ const PLAIN: [&str; 14] = [
 ];
 
 /// A schema in Gemini's words; `None` for one without properties, which means no parameters.
-pub(super) fn to_gemini(schema: Json, losses: &mut Losses) -> Option<Json> {
+pub(super) fn to_gemini(schema: &Json, losses: &mut Losses) -> Option<Json> {
     let mut writer = Writer {
         dropped: BTreeSet::new(),
         expanding: Vec::new(),
         left: MAX_SCHEMAS,
     };
-    let mut found = writer.schema(&schema, &schema, 0);
+    let mut found = writer.schema(schema, schema, 0);
     for keyword in writer.dropped {
         losses.add(None, LossKind::Schema, keyword);
     }

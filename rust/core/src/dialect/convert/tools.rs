@@ -248,7 +248,7 @@ fn write_tool(tool: Tool, target: Dialect, names: &mut Names, losses: &mut Losse
             put("input_schema", with_type(schema));
         }
         Dialect::Gemini => {
-            if let Some(schema) = schema::to_gemini(schema, losses) {
+            if let Some(schema) = schema::to_gemini(&schema, losses) {
                 put("parameters", schema);
             }
         }
