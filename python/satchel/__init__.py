@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from satchel import models
     from satchel._core import __version__
     from satchel.assembler import Assembler, Budget, Window, WorkingSet
+    from satchel.converting import Converted, Loss, convert
     from satchel.counting import Counter, MessageTokens, counter
     from satchel.errors import (
         BudgetError,
@@ -45,8 +46,10 @@ __all__ = [
     "Budget",
     "BudgetError",
     "Calibration",
+    "Converted",
     "Counter",
     "InputError",
+    "Loss",
     "MessageTokens",
     "PageNotFoundError",
     "Policy",
@@ -63,6 +66,7 @@ __all__ = [
     "WorkingSet",
     "__version__",
     "allocate_budget",
+    "convert",
     "counter",
     "is_overflow_error",
     "lint",
@@ -81,6 +85,7 @@ __all__ = [
 _HOMES = {
     "_core": ("__version__",),
     "assembler": ("Assembler", "Budget", "Window", "WorkingSet"),
+    "converting": ("Converted", "Loss", "convert"),
     "counting": ("Counter", "MessageTokens", "counter"),
     "errors": (
         "BudgetError",

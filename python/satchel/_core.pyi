@@ -18,6 +18,7 @@ __all__ = [
     "__version__",
     "allocate_budget",
     "column_names",
+    "convert_messages",
     "debug_build",
     "describe_json",
     "describe_message",
@@ -308,6 +309,20 @@ def lint_rows(
 
 def lint_rules() -> list[tuple[str, str, Literal["error", "warning"], str, str]]:
     """The catalogue of ``satchel.lint`` as rows: the fields of a ``Rule``."""
+
+def convert_messages(
+    messages: Iterable[object],
+    /,
+    source: str,
+    target: str,
+    *,
+    system: object = None,
+    tools: object = None,
+) -> tuple[list[Any], Any, Any, list[tuple[int | None, str, str]]]:
+    """Messages, system, tools and losses of ``satchel.convert``; bytes are base64 strings.
+
+    In the same dialect everything is the caller's own.
+    """
 
 def repair_messages(
     messages: Iterable[Any],

@@ -5,6 +5,7 @@ mod budget;
 mod calibration;
 mod callback;
 mod content;
+mod convert;
 mod counter;
 mod describe;
 mod error;
@@ -31,6 +32,8 @@ mod _core {
     use crate::budget::allocate_budget;
     #[pymodule_export]
     use crate::calibration::PyCalibration;
+    #[pymodule_export]
+    use crate::convert::convert_messages;
     #[pymodule_export]
     use crate::counter::PyCounter;
     #[pymodule_export]

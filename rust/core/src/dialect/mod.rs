@@ -5,6 +5,7 @@
 //! and kept by rendering, which edits the caller's own object. Reading costs in proportion to the
 //! message and copies no text that the representation can share.
 
+pub mod convert;
 pub mod form;
 pub mod lint;
 pub mod repair;
