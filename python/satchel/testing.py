@@ -27,7 +27,7 @@ import math
 import warnings
 from random import Random
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from satchel._fragments import CHUNK, Texts, near
 from satchel._history_forms import Dialect, Message

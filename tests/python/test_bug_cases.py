@@ -83,9 +83,13 @@ def sound(messages: Sequence[Message]) -> None:
 
 def test_a_cut_does_not_begin_with_a_result() -> None:
     history = [
-        user("reserve a room"), *step("r1", "room 12 is free"), user("good"), said("done"),
-        user("and dinner"), said("gladly"),
-    ]  # fmt: skip
+        user("reserve a room"),
+        *step("r1", "room 12 is free"),
+        user("good"),
+        said("done"),
+        user("and dinner"),
+        said("gladly"),
+    ]
     for count in range(1, 8):
         window = keep_last(count, history)
         sound(window)
@@ -95,9 +99,12 @@ def test_a_cut_does_not_begin_with_a_result() -> None:
 
 def test_a_result_of_plain_text_belongs_to_its_call() -> None:
     history = [
-        system("be brief"), user("look it up"), *step("k", "nothing but words"), user("so?"),
+        system("be brief"),
+        user("look it up"),
+        *step("k", "nothing but words"),
+        user("so?"),
         said("that is all"),
-    ]  # fmt: skip
+    ]
     window = keep_last(3, history)
     sound(window)
     assert window[0] is history[0]
@@ -115,8 +122,12 @@ def test_a_window_holds_whole_turns() -> None:
 
 def test_an_unfinished_run_stays() -> None:
     history = [
-        system("rules"), user("yesterday"), said("old reply"), user("today"), *step("t", "row"),
-    ]  # fmt: skip
+        system("rules"),
+        user("yesterday"),
+        said("old reply"),
+        user("today"),
+        *step("t", "row"),
+    ]
     window = keep_last(1, history)
     sound(window)
     assert window[-1] is history[-1]
@@ -182,9 +193,12 @@ def test_the_old_single_call_is_a_pair() -> None:
         "function_call": {"name": "f", "arguments": "{}"},
     }
     history = [
-        user("ask"), calling, {"role": "function", "name": "f", "content": "row"}, said("so"),
+        user("ask"),
+        calling,
+        {"role": "function", "name": "f", "content": "row"},
+        said("so"),
         user("next"),
-    ]  # fmt: skip
+    ]
     for count in range(1, 6):
         window = keep_last(count, history)
         sound(window)
@@ -270,9 +284,14 @@ def test_an_orphan_beside_words_leaves_the_words() -> None:
 def test_broken_pairs_heal_and_good_ones_stay() -> None:
     good = step("good", "fine")
     history = [
-        user("one"), call("lost"), user("two"), *good, said("second"), answer("stranger", "late row"),
+        user("one"),
+        call("lost"),
+        user("two"),
+        *good,
+        said("second"),
+        answer("stranger", "late row"),
         user("three"),
-    ]  # fmt: skip
+    ]
     before = copy.deepcopy(history)
     repaired = satchel.repair(history, "openai")
     assert history == before
@@ -381,9 +400,16 @@ def test_the_newest_request_stays() -> None:
 def test_pruning_goes_on_behind_what_is_pruned() -> None:
     pruned = satchel.prune_tool_outputs([answer("b", "row " * 60)], keep_last=0)[0]
     history = [
-        user("1"), *step("a", "row " * 60), user("2"), call("b"), pruned, user("3"),
-        *step("c", "row " * 60), user("4"), *step("d", "new"),
-    ]  # fmt: skip
+        user("1"),
+        *step("a", "row " * 60),
+        user("2"),
+        call("b"),
+        pruned,
+        user("3"),
+        *step("c", "row " * 60),
+        user("4"),
+        *step("d", "new"),
+    ]
     shorter = satchel.prune_tool_outputs(history, keep_last=1)
     assert [len(one["content"]) < 240 for one in (shorter[2], shorter[8])] == [True, True]
     assert shorter[5] is pruned
@@ -417,8 +443,13 @@ def test_arguments_are_whole_or_clearly_not() -> None:
 
 def test_only_old_outputs_are_pruned() -> None:
     history = [
-        user("q"), *step("old", "row " * 60), said("x"), user("r"), *step("new", "row " * 60), said("y"),
-    ]  # fmt: skip
+        user("q"),
+        *step("old", "row " * 60),
+        said("x"),
+        user("r"),
+        *step("new", "row " * 60),
+        said("y"),
+    ]
     shorter = satchel.prune_tool_outputs(history, keep_last=3)
     assert len(shorter[2]["content"]) < len(history[2]["content"])
     assert shorter[6] is history[6]
@@ -429,10 +460,13 @@ def test_a_message_left_with_thoughts_alone_goes() -> None:
     thought = {"type": "thinking", "thinking": "let me see", "signature": "s"}
     history = [
         user("check"),
-        {"role": "assistant", "content": [thought, {"type": "tool_use", "id": "t", "name": "c", "input": {}}]},
+        {
+            "role": "assistant",
+            "content": [thought, {"type": "tool_use", "id": "t", "name": "c", "input": {}}],
+        },
         said("all is well"),
         user("thanks"),
-    ]  # fmt: skip
+    ]
     repaired = satchel.repair(history, "anthropic", mode="drop")
     sound(repaired)
     assert repaired == [history[0], history[2], history[3]]
@@ -447,8 +481,14 @@ def test_every_spelling_of_a_picture_costs_the_same() -> None:
     text = {"type": "text", "text": "see"}
     chat = [{"role": "user", "content": [text, {"type": "image_url", "image_url": {"url": url}}]}]
     items = [
-        {"role": "user", "content": [{"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": url}]}
-    ]  # fmt: skip
+        {
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "see"},
+                {"type": "input_image", "image_url": url},
+            ],
+        }
+    ]
     counter = satchel.counter("gpt-4o")
     totals = {
         counter.count_messages(chat, dialect="openai").total,
@@ -467,8 +507,13 @@ def test_call_arguments_count() -> None:
 
 def test_estimates_follow_the_script() -> None:
     reference = satchel.counter("o200k_base")
-    texts = ["議事録を要約して担当者を書いてください。", "계약서를 검토하고 날짜를 확인해 주세요. ",
-             "请把这份文件翻译成英文。", "A quick note for the team. ", "🎈🎲🧩"]  # fmt: skip
+    texts = [
+        "議事録を要約して担当者を書いてください。",
+        "계약서를 검토하고 날짜를 확인해 주세요. ",
+        "请把这份文件翻译成英文。",
+        "A quick note for the team. ",
+        "🎈🎲🧩",
+    ]
     for text in texts:
         real = reference.count(text * 20)
         assert 0.9 * real <= satchel.counter("claude-sonnet-4-5").count(text * 20) <= 2.5 * real
@@ -510,9 +555,11 @@ def test_cached_tokens_are_counted_once() -> None:
 def test_the_last_call_measures_the_context() -> None:
     def usage(read: int) -> Message:
         return {
-            "input_tokens": 12, "cache_read_input_tokens": read, "cache_creation_input_tokens": 1_500,
+            "input_tokens": 12,
+            "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": 1_500,
             "output_tokens": 90,
-        }  # fmt: skip
+        }
 
     last = satchel.usage_tokens({"usage": usage(98_000)})
     assert last.input + last.output == 12 + 98_000 + 1_500 + 90

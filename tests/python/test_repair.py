@@ -339,10 +339,16 @@ def test_non_json_arguments_stay() -> None:
 def test_tools_not_declared() -> None:
     messages = [
         {"role": "user", "content": [{"text": "go"}]},
-        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "a", "name": "look", "input": {}}}]},
-        {"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": [{"text": "x"}]}}]},
+        {
+            "role": "assistant",
+            "content": [{"toolUse": {"toolUseId": "a", "name": "look", "input": {}}}],
+        },
+        {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": "a", "content": [{"text": "x"}]}}],
+        },
         {"role": "assistant", "content": [{"text": "done"}]},
-    ]  # fmt: skip
+    ]
     repaired = satchel.repair(messages, "bedrock", tools=[])
     assert errors(repaired, "bedrock", tools=[]) == []
     assert properties.unpaired(repaired) == []

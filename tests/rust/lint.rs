@@ -636,7 +636,7 @@ fn rules_of_some_models() {
             previous: None,
             same_prompt: true,
         };
-        let found = check(dialect, request);
+        let found = check(dialect, &request);
         found
             .into_iter()
             .map(|one| one.rule.entry().code)
@@ -693,7 +693,7 @@ fn what_the_request_before_says() {
             previous: Some(&previous),
             same_prompt,
         };
-        let found = check(Dialect::Anthropic, request);
+        let found = check(Dialect::Anthropic, &request);
         found
             .into_iter()
             .map(|one| one.rule.entry().code)
@@ -729,7 +729,7 @@ fn what_the_request_before_says() {
         previous: Some(&plain),
         same_prompt: true,
     };
-    assert_eq!(check(Dialect::Anthropic, request), []);
+    assert_eq!(check(Dialect::Anthropic, &request), []);
     // The newest reasoning as it came, or not at all changed.
     let other = json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "hm?", "signature": "s"}, text("x")]});
     assert_eq!(

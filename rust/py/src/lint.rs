@@ -63,7 +63,7 @@ pub(crate) fn lint_rows(
         previous: previous.as_deref(),
         same_prompt,
     };
-    found.extend(check(dialect, request));
+    found.extend(check(dialect, &request));
     Ok(found.into_iter().map(row).collect())
 }
 

@@ -180,11 +180,14 @@ fn found<'py>(value: &Bound<'py, PyAny>, path: &[PathStep]) -> PyResult<Bound<'p
     Ok(value)
 }
 
+/// What takes the place of a value; no value removes it.
+type Make<'a, 'py> = dyn Fn(Option<&Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>> + 'a;
+
 /// A copy in which the value at `path` is what `make` says; the containers on the way are copied.
 fn at<'py>(
     value: &Bound<'py, PyAny>,
     path: &[PathStep],
-    make: &dyn Fn(Option<&Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyAny>>>,
+    make: &Make<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let none = || value.py().None().into_bound(value.py());
     let Some((step, rest)) = path.split_first() else {

@@ -72,7 +72,7 @@ pub fn lint<N: Node>(
     let messages: Vec<N> = messages.into_iter().collect();
     check(
         dialect,
-        Request {
+        &Request {
             messages: &messages,
             system,
             tools,
@@ -84,7 +84,7 @@ pub fn lint<N: Node>(
 }
 
 /// Checks a request; findings as [`lint`].
-pub fn check<N: Node>(dialect: Dialect, request: Request<'_, N>) -> Vec<Violation> {
+pub fn check<N: Node>(dialect: Dialect, request: &Request<'_, N>) -> Vec<Violation> {
     let read: Vec<_> = request
         .messages
         .iter()
@@ -120,9 +120,9 @@ pub fn check<N: Node>(dialect: Dialect, request: Request<'_, N>) -> Vec<Violatio
     if let Some(tools) = tools {
         check_declared(&read, &tools, &mut found);
     }
-    marks::check(dialect, &request, &mut found);
+    marks::check(dialect, request, &mut found);
     if let Some(previous) = request.previous {
-        previous::check(dialect, &request, previous, &mut found);
+        previous::check(dialect, request, previous, &mut found);
     }
     found.0.sort_by_key(|violation| violation.index);
     found.0

@@ -52,9 +52,10 @@ pub(super) fn check<N: Node>(
     let bound: BTreeSet<&String> = before.iter().flat_map(|canon| &canon.reasoning).collect();
     for (index, canon) in now.iter().enumerate().skip(common) {
         if canon.reasoning.iter().any(|block| bound.contains(block)) {
-            let message = match request.same_prompt {
-                true => format!("message {common} or what stood there has changed before it"),
-                false => "the system prompt or the tools have changed before it".to_owned(),
+            let message = if request.same_prompt {
+                format!("message {common} or what stood there has changed before it")
+            } else {
+                "the system prompt or the tools have changed before it".to_owned()
             };
             found.add(Rule::An9ChangedPrefix, index, message);
         }

@@ -99,12 +99,15 @@ impl<'a, T: Text> Placing<'a, '_, T> {
             let mut pieces = self.work.slots(at).iter().flatten();
             pieces.all(is)
         };
-        is_assistant(at)
-            && is_assistant(at + 1)
-            && !(self.for_planner
-                && !self.open.is_empty()
-                && all(at + 1, |piece| !piece.is_call())
-                && !all(at, |piece| piece.kind == PartKind::Reasoning))
+        if !is_assistant(at) || !is_assistant(at + 1) {
+            return false;
+        }
+        // The planner reads a message without calls behind open ones as the next step.
+        let starts_step = self.for_planner
+            && !self.open.is_empty()
+            && all(at + 1, |piece| !piece.is_call())
+            && !all(at, |piece| piece.kind == PartKind::Reasoning);
+        !starts_step
     }
 
     /// The results of the turn that ends at `at`, taken from where they stand; `None` if they

@@ -25,7 +25,7 @@ pub(super) fn mend<N: Node>(dialect: Dialect, message: &N, index: usize) -> Vec<
     let is_result = message.get("role").is_some_and(|role| role.is_str("tool"));
     if let Some(content) = message.get("content") {
         if is_result {
-            mending.result_content(&content, vec![CONTENT]);
+            mending.result_content(&content, &vec![CONTENT]);
         } else {
             mending.content(&content, dialect);
         }
@@ -114,9 +114,9 @@ impl Mending {
     }
 
     /// The content of a result: what is no string and no list of blocks is its JSON text.
-    fn result_content<N: Node>(&mut self, content: &N, path: Path) {
+    fn result_content<N: Node>(&mut self, content: &N, path: &Path) {
         self.edits
-            .extend(result_edit(content, path.clone(), self.message, &path));
+            .extend(result_edit(content, path.clone(), self.message, path));
     }
 
     fn id<N: Node>(&mut self, holder: &N, path: Path) {
