@@ -390,6 +390,8 @@ class WorkingSet:
         messages: the history.
         events: the list of further events as JSON.
         counters: the counters that settings among them name.
+        opening: how many messages another working set handed on, and what was gone from it: steps,
+            tokens, the note.
     """
 
     def __new__(
@@ -399,7 +401,18 @@ class WorkingSet:
         messages: Iterable[object],
         events: str,
         counters: list[Counter] = ...,
+        opening: tuple[int, tuple[int, int, str] | None] | None = None,
     ) -> WorkingSet: ...
+    def hand_on(
+        self,
+    ) -> tuple[list[tuple[int, int, str, bool, bool, list[Any]]], tuple[int, int, str] | None]:
+        """What goes on when the dialect changes.
+
+        The steps in the window, as ``(first, end, role, is leading, is pinned, messages)``, and
+        what is gone, as ``(steps, tokens, note)``.
+        """
+    def index_pointer(self) -> str:
+        """The pointer of the index of everything that is gone."""
     def append(self, messages: Iterable[object]) -> None:
         """Appends messages; all or, on an error, none."""
     def apply(self, event: str, counter: Counter | None = None) -> None:

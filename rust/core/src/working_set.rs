@@ -4,9 +4,11 @@
 //! repeats that check when the assistant message arrives, and finds the same, so asking changes
 //! nothing and a rebuild from the log gives the same bytes.
 
+mod legacy;
 mod recall;
 mod settings;
 
+pub use self::legacy::{Carried, Gone};
 use self::recall::place;
 pub use self::settings::MAX_TOKENS;
 use self::settings::{check_budget, check_tokens};
@@ -47,6 +49,8 @@ pub struct WorkingSet<T> {
     directory: PageDirectory,
     /// Messages before the newest boundary that was folded.
     boundary: u32,
+    /// Messages at the front that another working set handed on: no calls were made between them.
+    opening: usize,
     /// How many pending plans were made.
     pending_plans: u64,
     /// Content that was paged in between a call and its results, where nothing may stand.
@@ -110,6 +114,7 @@ impl<T: Text> WorkingSet<T> {
             pending: None,
             directory: PageDirectory::default(),
             boundary: 0,
+            opening: 0,
             pending_plans: 0,
             waiting: Vec::new(),
             joins: Joins::default(),
@@ -243,7 +248,7 @@ impl<T: Text> WorkingSet<T> {
                     self.close_newest_in(None);
                     self.place_waiting();
                 }
-                if is_boundary {
+                if is_boundary && at >= self.opening {
                     check_boundary(&mut self.plan, &self.transcript, &self.settings, at)?;
                 }
             }
@@ -265,7 +270,7 @@ impl<T: Text> WorkingSet<T> {
             self.place_waiting();
         }
         if at == 0 {
-            settle_opener(&mut self.plan, &self.transcript, &self.settings)?;
+            self.recount_notes()?;
             self.plan.sum();
         } else if !had_goal && self.transcript.goal().is_some() && self.plan.root.is_some() {
             // The note moves from the front to the goal.
