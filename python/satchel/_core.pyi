@@ -411,6 +411,11 @@ class WorkingSet:
         The steps in the window, as ``(first, end, role, is leading, is pinned, messages)``, and
         what is gone, as ``(steps, tokens, note)``.
         """
+    def unchanged_tail(self) -> int | None:
+        """Messages at the end of the newest window behind the newest change of its older part.
+
+        None if that never changed.
+        """
     def index_pointer(self) -> str:
         """The pointer of the index of everything that is gone."""
     def append(self, messages: Iterable[object]) -> None:

@@ -167,7 +167,7 @@ class Era:
         return min(left + index - first, right - 1)
 
     def outside(self, index: int) -> int:
-        """The caller's index of message ``index`` inside; for one that was handed on, of its step."""
+        """The caller's index of message ``index`` inside; of its step, if it was handed on."""
         if self.opening is None or index >= len(self.opening.messages):
             return index + self._shift
         first, end, left, _ = self._kept[bisect_right(self._lefts, index) - 1]

@@ -110,8 +110,10 @@ def _blocks(system: object, dialect: str) -> list[Any]:
 
 @cache
 def _before(source: str, role: str) -> list[Any]:
-    """What stands before a step while it is converted, so that it is neither the first message nor
-    one with its neighbour."""
+    """What stands before a step while it is converted.
+
+    So it is not the first message, and does not become one with its neighbour.
+    """
     speakers = ["user"] if role == _ASSISTANT else ["user", _ASSISTANT]
     return [_plain(source, speaker) for speaker in speakers]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core, models
+from satchel._bound_reasoning import unbound
 from satchel._damage import Repairs
 from satchel._era import Era
 from satchel._handover import converted_request, joined_system
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "OpenCalls", "WorkingSet"]
 
 OpenCalls = Literal["raise", "synthesize"]
+
+_SIGNED: Final = ("anthropic", "bedrock")
+"""Dialects in which reasoning is bound to what stands before it, with some models."""
 
 _PAIR: Final = 2
 _FIXED: Final = ("system_tokens", "tools_tokens")
@@ -99,7 +104,16 @@ class WorkingSet:
     cannot be pinned or placed again.
     """
 
-    __slots__ = ("_assembler", "_era", "_events", "_past", "_said", "_system", "_tools")
+    __slots__ = (
+        "_assembler",
+        "_era",
+        "_events",
+        "_is_bound",
+        "_past",
+        "_said",
+        "_system",
+        "_tools",
+    )
 
     _era: Era
 
@@ -221,6 +235,9 @@ class WorkingSet:
     def _note(self, event: Mapping[str, Any]) -> None:
         if event["kind"] == "settings":
             self._said.update(event)
+            self._is_bound = self._era.dialect in _SIGNED and _binds_reasoning(
+                self._said.get("model", self._assembler.model)
+            )
 
     def __len__(self) -> int:
         return len(self._era)
@@ -397,11 +414,19 @@ class WorkingSet:
         with era.errors_outside():
             messages, figures = era.core.window(synthesize=open_calls == "synthesize")
         tokens, upper, stable, compactions, _, revision, *levels = figures
+        model = self._said.get("model", self._assembler.model)
+        tail = era.core.unchanged_tail() if self._is_bound else None
+        if tail is not None:
+            counter = self._counter()
+            messages, saved = unbound(messages, tail, counter, era.dialect)
+            tokens, stable = tokens - saved, max(0, stable - saved)
+            # A calibrated estimate stays as it was: it is above the smaller one.
+            if saved and all(event["kind"] != "calibration" for event in era.events):
+                upper = math.ceil(tokens * (1 + counter.margin))
         mended = era.repairs.window(messages)
         if mended is not None:
             messages = mended
             tokens, upper = self._count_again(messages)
-        model = self._said.get("model", self._assembler.model)
         return Window(
             messages=messages,
             system=self._whole_system(era),
@@ -541,7 +566,14 @@ class WorkingSet:
         if before == (self._system, self._tools):
             return
         try:
-            self._settle(self._fixed_tokens(self._counter()))
+            # Also where the tokens are the same: it is another text.
+            fixed = self._fixed_tokens(self._counter())
+            changed = {
+                name: fixed[name]
+                for name, old, new in zip(_FIXED, before, (self._system, self._tools), strict=True)
+                if old != new
+            }
+            self._fold({"at": len(self), "kind": "settings", **changed}, is_converted=False)
         except InputError:
             self._system, self._tools = before
             raise
@@ -564,6 +596,13 @@ class WorkingSet:
             for key, value in wanted.items()
             if key not in ("kind", "at") and self._said.get(key) != value
         }
+
+
+def _binds_reasoning(model: str) -> bool:
+    try:
+        return models.get(model).prefix_bound
+    except InputError:  # the log names a model that is registered elsewhere
+        return False
 
 
 def _fixed_tokens(counter: Counter, system: object, tools: object, dialect: str) -> dict[str, int]:

@@ -189,7 +189,6 @@ def test_instructions_go_where_the_dialect_wants_them_and_come_back() -> None:
 def long_log() -> tuple[satchel.WorkingSet, list[Message]]:
     messages = generate_history(120, seed=5)
     packer = satchel.Assembler("gpt-4o", budget=6_000)
-    working_set = packer.working_set(messages)
     while messages[-1]["role"] == "assistant" and messages[-1].get("tool_calls"):
         messages.pop()
     return packer.working_set(messages), messages

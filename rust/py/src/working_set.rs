@@ -254,6 +254,13 @@ impl PyWorkingSet {
         Ok(state.set.settings().key.index_pointer().to_string())
     }
 
+    /// Messages at the end of the newest window that came after its older part last changed.
+    fn unchanged_tail(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        let mut state = self.lock()?;
+        let set = &mut state.set;
+        run(py, move || Ok(set.unchanged_tail()))
+    }
+
     /// Number of raw messages.
     fn __len__(&self) -> PyResult<usize> {
         Ok(self.lock()?.messages.len())

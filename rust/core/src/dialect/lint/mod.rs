@@ -322,27 +322,29 @@ fn check_declared<T: Text>(
     tools: &Value<T>,
     found: &mut Findings,
 ) {
-    let mut names: Vec<&T> = Vec::new();
-    for tool in tools.items() {
-        let declarations = ["functionDeclarations", "function_declarations"]
+    let mut names = std::collections::BTreeSet::new();
+    // One definition alone is taken like a list of it.
+    let alone = matches!(tools, Value::Map(_)).then(|| std::slice::from_ref(tools));
+    for tool in alone.unwrap_or_else(|| tools.items()) {
+        // A group of functions: Gemini's declarations, a namespace of Responses.
+        let group = ["functionDeclarations", "function_declarations", "tools"]
             .iter()
             .find_map(|key| tool.get(key));
-        let several = declarations.map_or(std::slice::from_ref(tool), Value::items);
+        let several = group.map_or(std::slice::from_ref(tool), Value::items);
         names.extend(several.iter().filter_map(|tool| {
             let tool = ["function", "custom", "toolSpec"]
                 .iter()
                 .find_map(|key| tool.get(key))
                 .unwrap_or(tool);
-            tool.get("name")?.as_text()
+            let name = tool.get("name")?.as_text()?;
+            Some(name.with(str::to_owned))
         }));
     }
     for (index, message) in messages.iter().enumerate() {
         let Ok(message) = message else { continue };
         let undeclared = calls_of(message, index).find(|call| {
             let name = call.key.and_then(|key| key.name.as_ref());
-            name.is_some_and(|name| {
-                name.with(|name| !names.iter().any(|known| known.with(|known| known == name)))
-            })
+            name.is_some_and(|name| !name.with(|name| names.contains(name)))
         });
         if let Some(Call { number, total, .. }) = undeclared {
             let message = format!("call {number} of {total} names a tool that is not declared");
