@@ -128,7 +128,7 @@ fn check_read<N: Node>(
             turns::check_bedrock(read, tools.as_ref(), &mut found);
         }
     }
-    check_ids(dialect, &read, &mut found);
+    check_ids(dialect, read, &mut found);
     if let Some(tools) = tools {
         check_declared(read, &tools, &mut found);
     }
