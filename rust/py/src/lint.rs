@@ -79,6 +79,10 @@ pub(crate) struct PyLintProgress {
 #[pymethods]
 impl PyLintProgress {
     #[new]
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "arguments as Python gives them"
+    )]
     fn new(dialect: &str, traits: Vec<String>) -> PyResult<Self> {
         Ok(Self {
             dialect: Dialect::from_name(dialect).map_err(PyError)?,
