@@ -109,6 +109,7 @@ class WorkingSet:
         "_era",
         "_events",
         "_is_bound",
+        "_joined",
         "_past",
         "_said",
         "_system",
@@ -139,6 +140,7 @@ class WorkingSet:
     ) -> None:
         """Folds the log as it is."""
         self._assembler = assembler
+        self._joined: tuple[Any, Any, Any] = (None, None, None)
         self._system = system
         self._tools = tools
         if not isinstance(cast("object", events), Iterable):
@@ -415,15 +417,18 @@ class WorkingSet:
             messages, figures = era.core.window(synthesize=open_calls == "synthesize")
         tokens, upper, stable, compactions, _, revision, *levels = figures
         model = self._said.get("model", self._assembler.model)
+        checked = revision
         tail = era.core.unchanged_tail() if self._is_bound else None
         if tail is not None:
             counter = self._counter()
+            # Where reasoning goes, older messages are others than before.
+            checked = -1 - ((revision << 32) + len(messages) - tail)
             messages, saved = unbound(messages, tail, counter, era.dialect)
             tokens, stable = tokens - saved, max(0, stable - saved)
             # A calibrated estimate stays as it was: it is above the smaller one.
             if saved and all(event["kind"] != "calibration" for event in era.events):
                 upper = math.ceil(tokens * (1 + counter.margin))
-        mended = era.repairs.window(messages)
+        mended = era.repairs.window(messages, checked)
         if mended is not None:
             messages = mended
             tokens, upper = self._count_again(messages)
@@ -552,7 +557,12 @@ class WorkingSet:
 
     def _whole_system(self, era: Era) -> Any:  # noqa: ANN401 - a provider's own form
         """The system prompt with the instructions of the log that the dialect wants there."""
-        return joined_system(era.dialect, era.system, self._system)
+        first, second, joined = self._joined
+        if first is not era.system or second is not self._system:
+            joined = joined_system(era.dialect, era.system, self._system)
+            # One object for as long as nothing changes: what is known of it stays known.
+            self._joined = (era.system, self._system, joined)
+        return joined
 
     def _fixed_tokens(self, counter: Counter) -> dict[str, int]:
         """What system and tools take by ``counter``, as settings say it."""

@@ -59,11 +59,15 @@ def test_tokens_are_those_of_the_request(dialect: Dialect, data: st.DataObject) 
     model = data.draw(st.sampled_from(MODELS[dialect]))
     budget = data.draw(st.integers(60, 5_000))
     packer = satchel.Assembler(model, dialect=dialect, budget=budget)
+    refused: list[satchel.BudgetError] = []
     try:
-        window = packer.assemble(messages, system=system, tools=tools, open_calls="synthesize")
+        packer.assemble(messages, system=system, tools=tools, open_calls="synthesize")
     except satchel.BudgetError as error:
-        assert (error.code, error.limit) == ("over_budget", budget)
+        refused.append(error)
+    if refused:
+        assert (refused[0].code, refused[0].limit) == ("over_budget", budget)
         return
+    window = packer.assemble(messages, system=system, tools=tools, open_calls="synthesize")
     counted = packer.counter.count_messages(
         window.messages, system=window.system, tools=window.tools, dialect=dialect
     )

@@ -83,7 +83,7 @@ def serving() -> Iterator[Wire]:
     """A server for as long as the block runs."""
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802 - the library's name
+        def do_POST(self) -> None:
             size = int(self.headers.get("content-length", 0))
             wire.bodies.append(json.loads(self.rfile.read(size)))
             [answer] = [

@@ -217,10 +217,7 @@ impl PyWorkingSet {
 
     /// The steps in the window, as `(first, end, role, is leading, is pinned, messages)`, and what
     /// is gone, as `(steps, tokens, note)`: what goes on when the dialect changes.
-    fn hand_on<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Vec<HandedOn<'py>>, Option<GoneFields>)> {
+    fn hand_on<'py>(&self, py: Python<'py>) -> PyResult<(Vec<HandedOn<'py>>, Option<GoneFields>)> {
         let mut state = self.lock()?;
         let state = &mut *state;
         let set = &mut state.set;
