@@ -63,7 +63,7 @@ def _bare(message: Any) -> Any:  # noqa: ANN401 - a message is whatever the call
         return None
     if isinstance(message, dict):
         return {**cast("dict[str, Any]", message), "content": kept}
-    return {"role": message.role, "content": kept}
+    return {"role": _field(message, "role"), "content": kept}
 
 
 def _is_reasoning(block: object) -> bool:

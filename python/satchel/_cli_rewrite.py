@@ -320,7 +320,7 @@ def _same_form(before: str, found: list[Rewritten]) -> str:
             return "".join(json_text(message) + "\n" for message in one.messages)
         return _conversations(found)
     size = len(one.conversation.messages)
-    if isinstance(given, list) and len(cast("list[Any]", given)) == size:
+    if isinstance(given, (list, tuple)) and len(cast("Sequence[Any]", given)) == size:
         return json_text(one.messages, indent=1) + "\n"
     if isinstance(given, dict):
         fields = cast("dict[str, Any]", given)

@@ -146,10 +146,10 @@ def _without_points(message: Any) -> Any:  # noqa: ANN401 - a message is whateve
 
 def _with_bytes(value: Any) -> Any:  # noqa: ANN401 - likewise
     """A copy in which ``bytes`` are bytes, as the client wants them, where JSON had base64."""
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[Any]", value)
         kept = [_with_bytes(item) for item in items]
-        return value if all(a is b for a, b in zip(kept, items, strict=True)) else kept
+        return items if all(a is b for a, b in zip(kept, items, strict=True)) else kept
     if not isinstance(value, dict):
         return value
     fields = cast("dict[str, Any]", value)

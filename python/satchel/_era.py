@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEVELS", "Era"]
 
-LEVELS: Final = ("verbatim", "trimmed", "stub", "gone")
+LEVELS: Final[tuple[str, ...]] = ("verbatim", "trimmed", "stub", "gone")
 
 
 class Era:

@@ -167,8 +167,9 @@ class _Ids:
                     yield message, "call_id"
             else:
                 content = message.get("parts", message.get("content"))
-                for block in content if isinstance(content, list) else ():
-                    yield from _block_names(cast("dict[str, Any]", block))
+                is_list = isinstance(content, (list, tuple))
+                for block in cast("Sequence[Any]", content) if is_list else ():
+                    yield from _block_names(block)
 
 
 def _block_names(block: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:

@@ -248,7 +248,7 @@ class Assembler:
         }
 
 
-def _rebuild_assembler(
+def _rebuild_assembler(  # noqa: PLR0917 - a pickle calls it by position
     model: str, budget: int, policy: Policy, counter: Counter, dialect: str, on_damage: OnDamage
 ) -> Assembler:
     return Assembler(

@@ -117,6 +117,8 @@ class WorkingSet:
     )
 
     _era: Era
+    _system: Any
+    _tools: Sequence[Any] | None
 
     def __init__(
         self,

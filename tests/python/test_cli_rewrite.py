@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import satchel
 from commands import HOSTILE, hidden_characters, lines, run, written
 from satchel.reading import read_transcripts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = sorted((ROOT / "tests" / "data").glob("*.json*"))
@@ -151,7 +154,7 @@ def test_the_input_is_never_written_over(tmp_path: Path) -> None:
             assert history.read_bytes() == before
 
 
-FORMS = {
+FORMS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "a list": (json.dumps(DAMAGED), json.loads),
     "an object": (
         json.dumps({"model": "gpt-4o", "temperature": 0.3, "messages": DAMAGED}),

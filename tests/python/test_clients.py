@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anthropic
-import boto3
 import openai
 import pytest
 from google import genai
@@ -18,7 +18,7 @@ from samples import load_sample
 from wire import Wire, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 Message = dict[str, Any]
 MODELS = {
@@ -48,36 +48,41 @@ def quiet(call: Callable[[], Any]) -> Any:
 
 def send(wire: Wire, dialect: str, kwargs: dict[str, Any]) -> str:
     """Sends a request through the client of the dialect; the text of the answer."""
-    url = wire.url
-    if dialect == "openai":
-        with openai.OpenAI(api_key="-", base_url=url, max_retries=0) as client:
-            return str(client.chat.completions.create(**kwargs).choices[0].message.content)
-    if dialect == "openai-responses":
-        with openai.OpenAI(api_key="-", base_url=url, max_retries=0) as client:
-            return str(client.responses.create(**kwargs).output_text)
-    if dialect == "anthropic":
-        with anthropic.Anthropic(api_key="-", base_url=url, max_retries=0) as claude:
-            block = quiet(lambda: claude.messages.create(max_tokens=9, **kwargs)).content[0]
-            return str(block.text)
-    if dialect == "gemini":
-        options: Any = {"base_url": url}
-        gemini = quiet(lambda: genai.Client(api_key="-", http_options=options))
-        try:
-            return str(quiet(lambda: gemini.models.generate_content(**kwargs)).text)
-        finally:
-            gemini.close()
-    bedrock: Any = boto3.client(
-        "bedrock-runtime",
-        region_name="eu-north-1",
-        endpoint_url=url,
-        aws_access_key_id="-",
-        aws_secret_access_key="-",  # noqa: S106 - the server on this machine asks for none
-    )
+    client: Any
+    if dialect in ("openai", "openai-responses"):
+        client = openai.OpenAI(api_key="-", base_url=wire.url, max_retries=0)
+    elif dialect == "anthropic":
+        client = anthropic.Anthropic(api_key="-", base_url=wire.url, max_retries=0)
+    elif dialect == "gemini":
+        options: Any = {"base_url": wire.url}
+        client = quiet(lambda: genai.Client(api_key="-", http_options=options))
+    else:
+        boto3: Any = importlib.import_module("boto3")  # which has no types
+        client = boto3.client(
+            "bedrock-runtime",
+            region_name="eu-north-1",
+            endpoint_url=wire.url,
+            aws_access_key_id="-",
+            aws_secret_access_key="-",  # noqa: S106 - the server on this machine asks for none
+        )
     try:
-        answer = quiet(lambda: bedrock.converse(**kwargs))
-        return str(answer["output"]["message"]["content"][0]["text"])
+        return str(quiet(lambda: answer(client, dialect, kwargs)))
     finally:
-        bedrock.close()
+        client.close()
+
+
+def answer(client: Any, dialect: str, kwargs: dict[str, Any]) -> Any:
+    match dialect:
+        case "openai":
+            return client.chat.completions.create(**kwargs).choices[0].message.content
+        case "openai-responses":
+            return client.responses.create(**kwargs).output_text
+        case "anthropic":
+            return client.messages.create(max_tokens=9, **kwargs).content[0].text
+        case "gemini":
+            return client.models.generate_content(**kwargs).text
+        case _:
+            return client.converse(**kwargs)["output"]["message"]["content"][0]["text"]
 
 
 def marks(body: object) -> int:
@@ -92,9 +97,10 @@ def snake(name: str) -> str:
 def plain(value: Any) -> Any:
     """JSON as the clients leave it: Google's writes names its own way, and base64 for URLs."""
     if isinstance(value, dict):
-        return {snake(key): plain(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [plain(inner) for inner in value]
+        fields = cast("dict[str, Any]", value)
+        return {snake(key): plain(inner) for key, inner in fields.items() if inner is not None}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in cast("Sequence[Any]", value)]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return value.replace("-", "+").replace("_", "/") if isinstance(value, str) else value

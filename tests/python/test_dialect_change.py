@@ -49,9 +49,9 @@ def text_of(messages: list[Any]) -> str:
 def logs(draw: st.DrawFn) -> list[tuple[Dialect, list[Message]]]:
     """Histories of two or three dialects, one behind the other."""
     first: Dialect = draw(st.sampled_from(DIALECTS))
-    parts = [(first, draw(histories(first, max_steps=10)))]
+    parts: list[tuple[Dialect, list[Message]]] = [(first, draw(histories(first, max_steps=10)))]
     for _ in range(draw(st.integers(1, 2))):
-        others = [dialect for dialect in DIALECTS if dialect != parts[-1][0]]
+        others: list[Dialect] = [dialect for dialect in DIALECTS if dialect != parts[-1][0]]
         dialect: Dialect = draw(st.sampled_from(others))
         parts.append((dialect, draw(histories(dialect, max_steps=6))))
     return parts
@@ -331,7 +331,7 @@ def test_a_model_brings_its_counter_and_its_limit() -> None:
 
 
 def test_ids_that_come_again_are_told_apart() -> None:
-    exchange = [
+    exchange: list[Message] = [
         {"role": "user", "parts": [{"text": "Look."}]},
         {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}}}]},
         {
@@ -347,7 +347,7 @@ def test_ids_that_come_again_are_told_apart() -> None:
     working_set.apply(change("anthropic"))
     window = working_set.window()
     assert errors(window) == []
-    ids = [
+    ids: list[str] = [
         block["id"]
         for message in window.messages
         for block in message["content"]

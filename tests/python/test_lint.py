@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from google.genai import types as genai
@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from recorded import exchanges
 from satchel import errors
 from satchel.linting import RULES, Rule, Violation, lint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 USER = {"role": "user", "content": "hi"}
 CALL = {
@@ -138,8 +141,8 @@ def test_requests_that_the_provider_accepted(dialect: str, folder: str) -> None:
     assert len(accepted) > 10
 
 
-PARAMETERS = {"type": "object", "properties": {}}
-GEMINI = [
+PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
+GEMINI: list[dict[str, Any]] = [
     {"role": "user", "parts": [{"text": "hi"}]},
     {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}}}]},
     {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {}}}]},
@@ -204,6 +207,6 @@ def renamed(value: Any) -> Any:
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {key: renamed(inner) for key, inner in fields.items()}
-    if isinstance(value, list):
-        return [renamed(inner) for inner in cast("list[Any]", value)]
+    if isinstance(value, (list, tuple)):
+        return [renamed(inner) for inner in cast("Sequence[Any]", value)]
     return "find" if value == "look" else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anthropic.types as anthropic_types
 import openai.types.responses as responses_types
@@ -12,6 +12,9 @@ from openai.types.chat import ChatCompletionMessage
 
 import satchel
 from satchel import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 OUTPUT = "line of output\n" * 400
 
@@ -200,8 +203,8 @@ def test_a_lost_result_is_mended_like_in_dicts(dialect: str, mode: Any) -> None:
 
 def bare(value: Any) -> Any:
     """The same without objects of a client, inside of dicts too."""
-    if isinstance(value, list):
-        return [bare(inner) for inner in cast("list[Any]", value)]
+    if isinstance(value, (list, tuple)):
+        return [bare(inner) for inner in cast("Sequence[Any]", value)]
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {key: bare(inner) for key, inner in fields.items()}

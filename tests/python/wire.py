@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 _TEXT: dict[str, Any] = {"type": "output_text", "text": "Hi", "annotations": []}
 _ITEM: dict[str, Any] = {
@@ -79,7 +79,7 @@ class Wire:
 
 
 @contextmanager
-def serving() -> Iterator[Wire]:
+def serving() -> Generator[Wire]:
     """A server for as long as the block runs."""
 
     class Handler(BaseHTTPRequestHandler):
