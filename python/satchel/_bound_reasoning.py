@@ -67,9 +67,10 @@ def _bare(message: Any) -> Any:  # noqa: ANN401 - a message is whatever the call
 
 
 def _is_reasoning(block: object) -> bool:
-    if isinstance(block, dict) and "reasoningContent" in block:
+    kind = _field(block, "type")
+    if isinstance(kind, str) and kind in _KINDS:
         return True
-    return _field(block, "type") in _KINDS
+    return _field(block, "reasoningContent") is not None
 
 
 def _field(value: object, name: str) -> Any:  # noqa: ANN401 - likewise
