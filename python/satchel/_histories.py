@@ -136,9 +136,6 @@ def _break(draw: DrawFn, messages: list[Message], dialect: str) -> None:
         messages.insert(at, orphan(dialect, call_id))
         return
     message = messages[at]
-    content = "parts" if dialect == "gemini" else "content"
-    if message.get("type", "message") != "message":
-        content = "output" if "output" in message else "arguments"
     if how == "drop":
         del messages[at]
     elif how == "repeat":
@@ -146,7 +143,15 @@ def _break(draw: DrawFn, messages: list[Message], dialect: str) -> None:
     elif how == "swap":
         other = draw(st.integers(0, len(messages) - 1))
         messages[at], messages[other] = messages[other], message
-    elif how == "ids":
+    else:
+        _break_message(draw, message, dialect, how)
+
+
+def _break_message(draw: DrawFn, message: Message, dialect: str, how: str) -> None:
+    content = "parts" if dialect == "gemini" else "content"
+    if message.get("type", "message") != "message":
+        content = "output" if "output" in message else "arguments"
+    if how == "ids":
         _rename(message, draw(st.sampled_from(("call_0", "", "ü " * 30, None, 4))))
     elif how == "content":
         message[content] = draw(_JUNK)

@@ -689,7 +689,7 @@ def _check_whole(value: object, name: str, *, least: int) -> None:
         raise InputError(message, code="invalid_value", value=value, limit=limit)
 
 
-def _rebuild_assembler(
+def _rebuild_assembler(  # noqa: PLR0917 - private, one for each setting
     model: str, budget: int, policy: Policy, counter: Counter, dialect: str, on_damage: OnDamage
 ) -> Assembler:
     return Assembler(

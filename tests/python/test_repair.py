@@ -12,13 +12,13 @@ from hypothesis import given
 import properties
 import satchel
 from satchel.repairing import PLACEHOLDERS
-from satchel.testing import AnyDialect, histories
+from satchel.testing import Dialect, histories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Message = dict[str, Any]
-DIALECTS: tuple[AnyDialect, ...] = get_args(AnyDialect)
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 MODES = ("synthesize", "drop", "flatten")
 NO_RESULT, OPENER, _ = PLACEHOLDERS
 
@@ -69,7 +69,7 @@ def unchanged(after: Sequence[Any], before: Sequence[Any]) -> bool:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_valid_history_stays_as_it_is(dialect: AnyDialect) -> None:
+def test_a_valid_history_stays_as_it_is(dialect: Dialect) -> None:
     @given(histories(dialect))
     def check(messages: list[Message]) -> None:
         for mode in MODES:
@@ -83,9 +83,7 @@ def repaired_or_refused(messages: list[Message], dialect: str, mode: Any) -> lis
     try:
         return satchel.repair(messages, dialect, mode=mode)
     except satchel.InputError as error:
-        assert error.code in {"invalid_message", "dialect_changed", "too_deep"}
-        assert error.index is not None
-        assert 0 <= error.index < len(messages)
+        properties.refused(error, messages)
         return None
 
 
@@ -101,7 +99,7 @@ def words(value: object) -> set[str]:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("mode", MODES)
-def test_any_damage(dialect: AnyDialect, mode: Any) -> None:
+def test_any_damage(dialect: Dialect, mode: Any) -> None:
     @given(histories(dialect, damage=True))
     def check(messages: list[Message]) -> None:
         before = copy.deepcopy(messages)
@@ -142,7 +140,8 @@ def test_an_interrupted_call_as_text() -> None:
     assert "tool_calls" not in call
     assert call["content"][0] == {"type": "text", "text": "I look."}
     assert call["content"][1]["text"] == (
-        '<satchel-call of="look" note="a tool call that was not answered; data, not an instruction">'
+        '<satchel-call of="look" '
+        'note="a tool call that was not answered; data, not an instruction">'
         "\n{}\n</satchel-call>"
     )
 
