@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import statistics
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import satchel
@@ -58,7 +59,7 @@ def main() -> None:
             ):
                 data = json.dumps(messages)
                 label = f"{dialect} {count} {name}"
-                base = timed(lambda data=data: json.loads(data))
+                base = timed(partial(json.loads, data))
 
                 def lint(messages: list[Any] = messages) -> object:
                     return satchel.lint(messages, dialect)

@@ -99,7 +99,7 @@ def soak(dialect: Dialect, count: int, start: int) -> Counter[str]:
         deadline=None,
         database=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
     )
     @given(
         histories(dialect, damage=True),

@@ -30,7 +30,7 @@ def history(dialect: Dialect, *, max_steps: int, damage: bool) -> SearchStrategy
     if dialect not in DIALECTS:
         msg = f"dialect is {dialect!r}, known are {', '.join(DIALECTS)}"
         raise ValueError(msg)
-    return _history(dialect, max_steps, damage)  # pyright: ignore[reportCallIssue] - drawn
+    return _history(dialect, max_steps, damage)
 
 
 @st.composite
@@ -126,7 +126,7 @@ _JUNK: Final[SearchStrategy[Any]] = st.sampled_from(
 """A value that no message has in this place, or should not have."""
 
 
-def _break(draw: DrawFn, messages: list[Message], dialect: str) -> None:
+def _break(draw: DrawFn, messages: list[Message], dialect: Dialect) -> None:
     """Break one thing in ``messages``, in place."""
     at = draw(st.integers(0, max(0, len(messages) - 1)))
     kinds = ("drop", "repeat", "swap", "orphan", "ids", "content", "field", "block", "role")
@@ -147,7 +147,7 @@ def _break(draw: DrawFn, messages: list[Message], dialect: str) -> None:
         _break_message(draw, message, dialect, how)
 
 
-def _break_message(draw: DrawFn, message: Message, dialect: str, how: str) -> None:
+def _break_message(draw: DrawFn, message: Message, dialect: Dialect, how: str) -> None:
     content = "parts" if dialect == "gemini" else "content"
     if message.get("type", "message") != "message":
         content = "output" if "output" in message else "arguments"

@@ -101,7 +101,8 @@ def view(message: Message) -> View:
     if kind.endswith("_call"):
         text = _texts([message.get("name"), message.get("arguments")])
         return View("assistant", texts=text, calls=[_key(message, "call_id")], shape=["call"])
-    role = {"model": "assistant", "function": "tool"}.get(message["role"], message["role"])
+    given = cast("str", message["role"])
+    role = {"model": "assistant", "function": "tool"}.get(given, given)
     seen = View(role)
     content = message.get("parts", message.get("content"))
     if role == "tool" and "parts" not in message:

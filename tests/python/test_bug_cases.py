@@ -259,7 +259,7 @@ def test_a_call_that_still_waits_is_not_dropped() -> None:
 
 
 def test_an_orphan_beside_words_leaves_the_words() -> None:
-    calling = {
+    calling: Message = {
         "role": "assistant",
         "content": [{"type": "tool_use", "id": "f", "name": "read", "input": {}}],
     }
@@ -270,7 +270,7 @@ def test_an_orphan_beside_words_leaves_the_words() -> None:
             {"type": "text", "text": "do not forget the docs"},
         ],
     }
-    history = [user("job"), said("first I plan"), calling, mixed, said("fine")]
+    history: list[Message] = [user("job"), said("first I plan"), calling, mixed, said("fine")]
     assert satchel.repair(history, "anthropic") == history
     del history[2]
     for mode in ("synthesize", "drop", "flatten"):
@@ -304,14 +304,14 @@ def test_broken_pairs_heal_and_good_ones_stay() -> None:
 
 def test_signed_thoughts_without_words_stay() -> None:
     signed = {"type": "thinking", "thinking": "", "signature": "zz9"}
-    blocks = [
+    blocks: list[Message] = [
         signed,
         {"type": "redacted_thinking", "data": "x"},
         {"type": "thinking", "thinking": ""},
         {"type": "tool_use", "id": "u", "name": "read", "input": {}},
     ]
     result = {"type": "tool_result", "tool_use_id": "u", "content": "row"}
-    history = [
+    history: list[Message] = [
         user("go"),
         {"role": "assistant", "content": blocks},
         {"role": "user", "content": [result]},
@@ -458,7 +458,7 @@ def test_only_old_outputs_are_pruned() -> None:
 
 def test_a_message_left_with_thoughts_alone_goes() -> None:
     thought = {"type": "thinking", "thinking": "let me see", "signature": "s"}
-    history = [
+    history: list[Message] = [
         user("check"),
         {
             "role": "assistant",
@@ -599,6 +599,7 @@ def test_one_pass_changes_the_prefix_once() -> None:
         history += [said("reply " * 60), user(f"ask {turn} " * 40)]
     working_set = satchel.Assembler("gpt-4o", budget=300, counter=words).working_set()
     before = 0
+    window = working_set.window()
     for message in history:
         working_set.append(message)
         window = working_set.window(open_calls="synthesize")
@@ -639,7 +640,7 @@ def test_inputs_of_the_reports_repair() -> None:
         if dialect is None or key is None or "$" in json.dumps(case["input"][key]):
             continue
         history = case["input"][key]
-        if satchel.models and any("tool_calls" in message for message in history):
+        if any("tool_calls" in message for message in history):
             dialect = "openai"
         for cut in range(len(history)):
             for part in (history[cut:], history[: cut + 1]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
-MODES = ("synthesize", "drop", "flatten")
+MODES: tuple[Literal["synthesize", "drop", "flatten"], ...] = ("synthesize", "drop", "flatten")
 NO_RESULT, OPENER, _ = PLACEHOLDERS
 
 
@@ -211,9 +211,9 @@ def test_ids_come_again() -> None:
 
 @pytest.mark.parametrize("call_id", ["naïve id", "", "x" * 80, "a/b"])
 def test_ids_that_the_provider_refuses(call_id: str) -> None:
-    use_block = {"toolUse": {"toolUseId": call_id, "name": "look", "input": {}}}
+    use_block: Message = {"toolUse": {"toolUseId": call_id, "name": "look", "input": {}}}
     answer = {"toolResult": {"toolUseId": call_id, "content": [{"text": "found"}]}}
-    messages = [
+    messages: list[Message] = [
         {"role": "user", "content": [{"text": "go"}]},
         {"role": "assistant", "content": [use_block]},
         {"role": "user", "content": [answer]},
@@ -256,7 +256,7 @@ def test_reasoning_goes_with_its_calls() -> None:
 
 
 def test_responses_ids() -> None:
-    messages = [
+    messages: list[Message] = [
         user("go"),
         {"type": "reasoning", "id": "rs_1", "summary": []},
         {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "look", "arguments": "{}"},
@@ -278,7 +278,7 @@ def test_responses_ids() -> None:
 
 
 def test_gemini_roles_and_counts() -> None:
-    messages = [
+    messages: list[Message] = [
         {"role": "user", "parts": [{"text": "go"}]},
         {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}}}]},
         {"role": "model", "parts": [{"functionCall": {"name": "read", "args": {}}}]},
@@ -336,7 +336,7 @@ def test_non_json_arguments_stay() -> None:
 
 
 def test_tools_not_declared() -> None:
-    messages = [
+    messages: list[Message] = [
         {"role": "user", "content": [{"text": "go"}]},
         {
             "role": "assistant",
