@@ -9,18 +9,16 @@ import json
 import statistics
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import satchel
-from satchel.testing import generate_history, require_release
+from satchel.testing import Dialect, generate_history, require_release
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from satchel.testing import Dialect
-
 SIZES = (10_000, 20_000)
-DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic")
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
 
 def damaged(count: int, dialect: Dialect) -> list[Any]:

@@ -7,6 +7,7 @@ the five dialects by their keys and nothing of the library.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
@@ -288,4 +289,7 @@ def _without_marks(value: object) -> object:
 
 def _spelled(text: str) -> str:
     """Only letters and digits of ASCII: what every spelling of JSON keeps."""
-    return "".join(char for char in text if char.isascii() and char.isalnum())
+    return _OTHER.sub("", text)
+
+
+_OTHER = re.compile("[^0-9A-Za-z]+")

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use satchel_core::dialect::lint::{Rule, Severity, lint};
 use satchel_core::dialect::Dialect;
+use satchel_core::dialect::lint::{Rule, Severity, lint};
 use serde_json::{Value, json};
 
 use crate::dialect::{arb_json, arb_message};

@@ -311,6 +311,12 @@ fn rules_of_items() {
         ]),
         // What the server has stored may hold the call.
         json!([{"type": "item_reference", "id": "fc_9"}, output("a"), user("go on")]),
+        json!([
+            user("hi"),
+            {"type": "tool_search_call", "call_id": null, "execution": "server", "arguments": {}},
+            {"type": "tool_search_output", "call_id": null, "execution": "server", "tools": []},
+            user("go on")
+        ]),
         json!([user("hi"), {"type": "mcp_approval_request", "id": "mcpr_1", "name": "f", "arguments": "{}", "server_label": "s"}]),
     ];
     for history in sound {

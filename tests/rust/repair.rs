@@ -216,3 +216,34 @@ fn a_fence_that_the_content_cannot_close() {
     assert!(text.starts_with("<satchel-result-2 "));
     assert!(text.ends_with("</satchel-result-2>"));
 }
+
+#[test]
+fn a_stray_result_among_the_words_of_a_call_goes_behind_the_right_result() {
+    let hi = |role: &str| json!({"role": role, "parts": [{"text": "hi"}]});
+    let response = |name: &str| json!({"functionResponse": {"name": name, "response": {}}});
+    let call = json!({"functionCall": {"name": "look", "args": {}}});
+    let model = json!({"role": "model", "parts": [response("other"), call]});
+    let right = json!({"role": "user", "parts": [response("look")]});
+    let mended = mend(
+        Dialect::Gemini,
+        &[hi("user"), model, right, hi("model")],
+        Mode::Synthesize,
+    )
+    .unwrap();
+    assert_eq!(mended.len(), 4);
+    assert_eq!(mended[1]["parts"], json!([call]));
+    assert_eq!(mended[2]["parts"][0], response("look"));
+    let stray = mended[2]["parts"][1]["text"].as_str().unwrap();
+    assert!(stray.starts_with("<satchel-result of=\"other\""), "{stray}");
+
+    let block = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "x"});
+    let used = json!({"type": "tool_use", "id": "a", "name": "look", "input": {}});
+    let user = json!({"role": "user", "content": "hi"});
+    let said = json!({"role": "assistant", "content": [block("b"), used]});
+    let right = json!({"role": "user", "content": [block("a")]});
+    for mode in Mode::ALL {
+        let messages = [user.clone(), said.clone(), right.clone(), user.clone()];
+        let mended = mend(Dialect::Anthropic, &messages, mode).unwrap();
+        assert_eq!(mended[2]["content"][0], block("a"));
+    }
+}
