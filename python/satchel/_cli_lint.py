@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -22,7 +23,7 @@ from satchel._cli_frame import (
     say_error,
 )
 from satchel._cli_text import printable
-from satchel.errors import SatchelError
+from satchel.errors import InputError, SatchelError
 from satchel.reading import Transcript, transcript_files
 
 if TYPE_CHECKING:
@@ -93,9 +94,23 @@ def _check(conversation: Transcript, dialect: str | None) -> Checked:
         chosen,
         system=conversation.system,
         tools=conversation.tools,
-        model=conversation.model,
+        model=_known_model(conversation),
     )
     return Checked(conversation, chosen, found)
+
+
+def _known_model(conversation: Transcript) -> str | None:
+    """The model that the file names, unless nothing is known about it: then a warning."""
+    from satchel import models  # noqa: PLC0415 - slow to load
+
+    try:
+        if conversation.model is not None:
+            models.get(conversation.model)
+    except InputError as error:
+        text = f"{conversation.source}: {error}; checked without rules of its own"
+        warnings.warn(text, UserWarning, stacklevel=2)
+        return None
+    return conversation.model
 
 
 def _print_lines(checked: list[Checked]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from satchel._history_forms import (
     DIALECTS,
     INSTRUCTED,
+    ODD,
     Content,
     Dialect,
     Message,
@@ -229,11 +230,14 @@ def _junk(choices: Choices) -> Any:  # noqa: ANN401 - of any type on purpose
 def _break(choices: Choices, messages: list[Message], dialect: Dialect) -> None:
     """Break one thing in ``messages``, in place."""
     at = choices.integer(0, max(0, len(messages) - 1))
-    kinds = ("drop", "repeat", "swap", "orphan", "ids", "content", "field", "block", "role")
+    kinds = ("drop", "repeat", "swap", "orphan", "odd", "ids", "content", "field", "block", "role")
     how = choices.pick(kinds)
     if not messages or how == "orphan":
         call_id = choices.pick(("call_0", "call_1", "nobody", ""))
         messages.insert(at, orphan(dialect, call_id))
+        return
+    if how == "odd":
+        messages.insert(at, copy.deepcopy(choices.pick(ODD[dialect])))
         return
     message = messages[at]
     if how == "drop":

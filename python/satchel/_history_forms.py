@@ -237,3 +237,76 @@ def _bedrock_step(
     if failed:
         answers[0]["toolResult"]["status"] = "error"
     return [{"role": "assistant", "content": blocks}, {"role": "user", "content": answers}]
+
+
+def _said_by_model(block: Message) -> Message:
+    return {"role": "assistant", "content": [block]}
+
+
+ODD: Final[dict[Dialect, tuple[Message, ...]]] = {
+    "openai": (
+        {
+            "role": "assistant",
+            "content": None,
+            "function_call": {"name": "look_up", "arguments": "{}"},
+        },
+        {"role": "function", "name": "look_up", "content": "found"},
+        {"role": "assistant", "content": None, "refusal": "I will not."},
+        {"role": "assistant", "content": "so", "reasoning_content": "hm"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "call_0", "type": "custom", "custom": {"name": "patch", "input": "x"}}
+            ],
+        },
+        {"role": "user", "content": "hi", "name": "Ada"},
+    ),
+    "openai-responses": (
+        {"type": "item_reference", "id": "msg_1"},
+        {"type": "compaction", "encrypted_content": "gAAA"},
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "message", "id": "msg_1", "role": "assistant", "content": "so"},
+        {"type": "tool_search_call", "call_id": None, "execution": "server", "arguments": {}},
+        {"type": "tool_search_output", "call_id": None, "execution": "server", "tools": []},
+        {"type": "custom_tool_call", "call_id": "call_0", "name": "patch", "input": "x"},
+        {"type": "custom_tool_call_output", "call_id": "call_0", "output": "done"},
+        {"type": "local_shell_call", "id": "lsh_1", "call_id": "c", "action": {"type": "exec"}},
+        {"type": "local_shell_call_output", "id": "lsh_1", "output": "done"},
+        {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        {"type": "mcp_approval_request", "id": "mcpr_1", "name": "f", "arguments": "{}"},
+        {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True},
+    ),
+    "anthropic": (
+        _said_by_model({"type": "thinking", "thinking": "hm", "signature": "c2ln"}),
+        _said_by_model({"type": "redacted_thinking", "data": "ZGF0YQ=="}),
+        _said_by_model({"type": "compaction", "content": "before"}),
+        _said_by_model({"type": "compaction", "content": ""}),
+        _said_by_model(
+            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+        ),
+        _said_by_model(
+            {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+        ),
+        {"role": "system", "content": "Be brief."},
+        {"role": "assistant", "content": ""},
+        {"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {}}]},
+    ),
+    "gemini": (
+        {"role": "model", "parts": [{"text": "hm", "thought": True}]},
+        {"role": "model", "parts": [{"text": "", "thoughtSignature": "c2ln"}]},
+        {"role": "model", "parts": [{"function_call": {"name": "look_up", "args": {}}}]},
+        {"role": "function", "parts": [{"functionResponse": {"name": "look_up", "response": {}}}]},
+        {"role": "model", "parts": [{"executableCode": {"language": "PYTHON", "code": "1"}}]},
+        {"role": "user", "parts": []},
+    ),
+    "bedrock": (
+        _said_by_model({"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}}),
+        _said_by_model({"reasoningContent": {"redactedContent": "ZGF0YQ=="}}),
+        {"role": "user", "content": [{"cachePoint": {"type": "default"}}]},
+        {"role": "user", "content": [{"guardContent": {"text": {"text": "hi"}}}]},
+        {"role": "assistant", "content": []},
+    ),
+}
+"""Messages that are seldom seen; some are valid only in the right place, some nowhere."""

@@ -247,3 +247,27 @@ fn a_stray_result_among_the_words_of_a_call_goes_behind_the_right_result() {
         assert_eq!(mended[2]["content"][0], block("a"));
     }
 }
+
+#[test]
+fn a_message_that_loses_its_last_block_goes() {
+    let user = json!({"role": "user", "content": "hi"});
+    let said = json!({"role": "assistant", "content": "so"});
+    let search = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "s", "input": {}});
+    let waiting = json!({"role": "assistant", "content": [search]});
+    let messages = [user.clone(), waiting, said.clone(), user.clone()];
+    let mended = mend(Dialect::Anthropic, &messages, Mode::Drop);
+    assert_eq!(mended, Some(vec![user.clone(), said, user.clone()]));
+    // An empty prefill is none when results come behind it.
+    let used = json!({"type": "tool_use", "id": "a", "name": "look", "input": {}});
+    let calling = json!({"role": "assistant", "content": [used]});
+    let empty = json!({"role": "assistant", "content": []});
+    let mended = mend(
+        Dialect::Anthropic,
+        &[user.clone(), calling.clone(), empty],
+        Mode::Synthesize,
+    )
+    .unwrap();
+    assert_eq!(mended[..2], [user, calling]);
+    assert_eq!(mended.len(), 3);
+    assert_eq!(mended[2]["content"][0]["content"], PLACEHOLDERS[0]);
+}
