@@ -1,5 +1,7 @@
 //! Lint: one row per rule of what breaks it, with neighbours that are valid.
 
+use std::slice::from_ref;
+
 use satchel_core::dialect::lint::{Request, Rule, check, lint};
 use satchel_core::dialect::{Dialect, Traits};
 use serde_json::{Value, json};
@@ -58,11 +60,11 @@ fn rules_of_blocks() {
         ),
         (
             "an5_pending_server_tool",
-            json!([user("hi"), said(&[server.clone()]), user("go on")]),
+            json!([user("hi"), said(from_ref(&server)), user("go on")]),
         ),
         (
             "an5_pending_server_tool",
-            json!([user("hi"), said(&[found.clone()]), user("go on")]),
+            json!([user("hi"), said(from_ref(&found)), user("go on")]),
         ),
         (
             "an7_reasoning_not_first",
@@ -257,6 +259,22 @@ fn what_the_request_before_says() {
 }
 
 #[test]
+fn the_single_call_of_old_has_results_of_its_own() {
+    let old = json!({"role": "assistant", "content": null,
+        "function_call": {"name": "f", "arguments": "{}"}});
+    let function = json!({"role": "function", "name": "f", "content": "x"});
+    let found = |messages: Value| {
+        let found = codes(Dialect::OpenAi, &messages);
+        found.into_iter().map(|(code, _)| code).collect::<Vec<_>>()
+    };
+    assert_eq!(found(json!([user("hi"), old, function])), [""; 0]);
+    let mixed = ["oc1_unanswered_call", "oc2_orphan_result"];
+    assert_eq!(found(json!([user("hi"), calls(&["a"]), function])), mixed);
+    let nameless = json!({"role": "tool", "content": "x"});
+    assert_eq!(found(json!([user("hi"), old, nameless])), mixed);
+}
+
+#[test]
 fn rules_of_items() {
     let call =
         |id: &str| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"});
@@ -326,53 +344,42 @@ fn rules_of_items() {
 
 #[test]
 fn rules_of_contents() {
-    let part = |role: &str, parts: &[Value]| json!({"role": role, "parts": parts});
+    let part = |role: &str, parts: &[&Value]| json!({"role": role, "parts": parts});
     let (hi, call) = (
         json!({"text": "hi"}),
         json!({"functionCall": {"name": "f", "args": {}}}),
     );
     let response = json!({"functionResponse": {"name": "f", "response": {}}});
-    let user = |parts: &[Value]| part("user", parts);
-    let model = |parts: &[Value]| part("model", parts);
+    let user = |parts: &[&Value]| part("user", parts);
+    let model = |parts: &[&Value]| part("model", parts);
     let rows = [
         (
             "ge1_call_position",
-            json!([model(&[call.clone()]), user(&[response.clone()])]),
+            json!([model(&[&call]), user(&[&response])]),
         ),
         (
             "ge1_call_position",
             json!([
-                user(&[hi.clone()]),
-                model(&[hi.clone()]),
-                model(&[call.clone()]),
-                user(&[response.clone()])
+                user(&[&hi]),
+                model(&[&hi]),
+                model(&[&call]),
+                user(&[&response])
             ]),
         ),
         (
             "ge2_response_position",
-            json!([user(&[hi.clone()]), user(&[response.clone()])]),
+            json!([user(&[&hi]), user(&[&response])]),
         ),
         (
             "ge3_response_count",
-            json!([
-                user(&[hi.clone()]),
-                model(&[call.clone(), call.clone()]),
-                user(&[response.clone()])
-            ]),
+            json!([user(&[&hi]), model(&[&call, &call]), user(&[&response])]),
         ),
         (
             "ge3_response_count",
-            json!([
-                user(&[hi.clone()]),
-                model(&[call.clone()]),
-                user(&[response.clone(), response.clone()])
-            ]),
+            json!([user(&[&hi]), model(&[&call]), user(&[&response, &response])]),
         ),
         ("ge7_empty_content", json!([user(&[])])),
-        (
-            "same_role",
-            json!([user(&[hi.clone()]), user(&[hi.clone()])]),
-        ),
+        ("same_role", json!([user(&[&hi]), user(&[&hi])])),
     ];
     has_rows(Dialect::Gemini, &rows);
 }
@@ -380,39 +387,32 @@ fn rules_of_contents() {
 #[test]
 fn rules_of_converse() {
     let hi = json!({"text": "hi"});
-    let message = |role: &str, blocks: &[Value]| json!({"role": role, "content": blocks});
+    let message = |role: &str, blocks: &[&Value]| json!({"role": role, "content": blocks});
     let call = |id: &str| json!({"toolUse": {"toolUseId": id, "name": "f", "input": {}}});
     let answer = |id: &str| json!({"toolResult": {"toolUseId": id, "content": [{"text": "x"}]}});
-    let user = |blocks: &[Value]| message("user", blocks);
-    let model = |blocks: &[Value]| message("assistant", blocks);
+    let user = |blocks: &[&Value]| message("user", blocks);
+    let model = |blocks: &[&Value]| message("assistant", blocks);
     let rows = [
         (
             "br1_unanswered_call",
-            json!([
-                user(&[hi.clone()]),
-                model(&[call("a")]),
-                user(&[hi.clone()])
-            ]),
+            json!([user(&[&hi]), model(&[&call("a")]), user(&[&hi])]),
         ),
-        ("br2_extra_result", json!([user(&[answer("a")])])),
-        ("br3_first_not_user", json!([model(&[hi.clone()])])),
-        (
-            "br4_same_role",
-            json!([user(&[hi.clone()]), user(&[hi.clone()])]),
-        ),
-        ("br5_blank_text", json!([user(&[json!({"text": " "})])])),
+        ("br2_extra_result", json!([user(&[&answer("a")])])),
+        ("br3_first_not_user", json!([model(&[&hi])])),
+        ("br4_same_role", json!([user(&[&hi]), user(&[&hi])])),
+        ("br5_blank_text", json!([user(&[&json!({"text": " "})])])),
         ("br6_empty_message", json!([user(&[])])),
         (
             "invalid_id",
             json!([
-                user(&[hi.clone()]),
-                model(&[call("a b")]),
-                user(&[answer("a b")])
+                user(&[&hi]),
+                model(&[&call("a b")]),
+                user(&[&answer("a b")])
             ]),
         ),
     ];
     has_rows(Dialect::Bedrock, &rows);
-    let history = json!([user(&[hi]), model(&[call("a")]), user(&[answer("a")])]);
+    let history = json!([user(&[&hi]), model(&[&call("a")]), user(&[&answer("a")])]);
     assert_eq!(codes(Dialect::Bedrock, &history), []);
     let none = json!([]);
     let nodes: Vec<&Value> = history.as_array().unwrap().iter().collect();
