@@ -1,7 +1,7 @@
 """The native half of the package: types and functions as Rust defines them."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from satchel.errors import SatchelError
 __all__ = [
     "Calibration",
     "Counter",
+    "LintProgress",
     "MessageTokens",
     "TranscriptReader",
     "WorkingSet",
@@ -306,6 +307,17 @@ def lint_rows(
     same_prompt: bool = True,
 ) -> list[tuple[str, Literal["error", "warning"], int | None, str, str]]:
     """The findings of ``satchel.lint`` as rows: the fields of a ``Violation``."""
+
+@final
+class LintProgress:
+    """Whether windows that grow at their end are right, at the price of what is new."""
+
+    def __new__(cls, dialect: str, traits: list[str]) -> Self: ...
+    def is_valid(self, messages: list[Any], system: object, tools: object, /) -> bool:
+        """Whether there is no error in ``messages``: those of the last call, and more behind them.
+
+        False may also mean that only a look at the whole list can tell.
+        """
 
 def lint_rules() -> list[tuple[str, str, Literal["error", "warning"], str, str]]:
     """The catalogue of ``satchel.lint`` as rows: the fields of a ``Rule``."""

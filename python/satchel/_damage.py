@@ -45,7 +45,15 @@ class Repairs:
             that a rebuild finds the same.
     """
 
-    __slots__ = ("_build", "_dialect", "_is_on", "_model", "_request", "raw")
+    __slots__ = (
+        "_build",
+        "_dialect",
+        "_is_on",
+        "_model",
+        "_progress",
+        "_request",
+        "raw",
+    )
 
     def __init__(
         self,
@@ -62,6 +70,8 @@ class Repairs:
         self._model = model
         self._request = request
         self._build = build
+        # Of the last two revisions: one with placeholders for open calls comes between two others.
+        self._progress: dict[tuple[object, ...], _core.LintProgress] = {}
         self.raw: list[Any] | None = None
 
     def open(self, messages: Iterable[Any]) -> _core.WorkingSet:
@@ -95,11 +105,21 @@ class Repairs:
         self.raw = raw
         return core
 
-    def window(self, messages: list[Any]) -> list[Any] | None:
-        """The window's messages, repaired; None if there is no error in them."""
+    def window(self, messages: list[Any], revision: int) -> list[Any] | None:
+        """The window's messages, repaired; None if there is no error in them.
+
+        Windows of one ``revision`` are checked from where the last one ended.
+        """
         if not self._is_on:
             return None
         system, tools = self._request()
+        known = (revision, id(system), id(tools))
+        progress = self._progress.get(known)
+        if progress is None:
+            progress = _core.LintProgress(self._dialect, traits_of(self._model))
+            self._progress = {**dict([*self._progress.items()][-1:]), known: progress}
+        if progress.is_valid(messages, system, tools):
+            return None
         found = lint(messages, self._dialect, system=system, tools=tools, model=self._model)
         if all(one.severity != "error" for one in found):
             return None

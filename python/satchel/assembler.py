@@ -508,7 +508,7 @@ class WorkingSet:
             self._change(system, tools)
         messages, figures = self._core.window(synthesize=open_calls == "synthesize")
         tokens, upper, stable, compactions, raw, revision, *levels = figures
-        mended = self._repairs.window(messages)
+        mended = self._repairs.window(messages, revision)
         if mended is not None:
             messages = mended
             tokens, upper = self._count_again(messages)

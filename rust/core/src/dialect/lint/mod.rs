@@ -10,11 +10,13 @@ mod catalogue;
 mod marks;
 mod openai;
 mod previous;
+mod progress;
 mod responses;
 mod turns;
 
 pub use self::catalogue::{Rule, RuleEntry, Severity};
 pub use self::marks::count_marks;
+pub use self::progress::Progress;
 use super::repair::ids::IdRule;
 use super::{Dialect, Traits, read_message, read_system};
 use crate::error::{Error, ErrorKind, Result};
@@ -85,12 +87,22 @@ pub fn lint<N: Node>(
 
 /// Checks a request; findings as [`lint`].
 pub fn check<N: Node>(dialect: Dialect, request: &Request<'_, N>) -> Vec<Violation> {
-    let read: Vec<_> = request
-        .messages
-        .iter()
-        .enumerate()
+    check_read(dialect, request, &read_all(dialect, request.messages))
+}
+
+fn read_all<N: Node>(dialect: Dialect, messages: &[N]) -> Vec<Result<Message<N::Text>>> {
+    let messages = messages.iter().enumerate();
+    messages
         .map(|(index, message)| read_message(dialect, message, index))
-        .collect();
+        .collect()
+}
+
+/// Checks a request whose messages are read.
+fn check_read<N: Node>(
+    dialect: Dialect,
+    request: &Request<'_, N>,
+    read: &[Result<Message<N::Text>>],
+) -> Vec<Violation> {
     let mut found = Findings::default();
     for (index, message) in read.iter().enumerate() {
         if let Err(error) = message {
@@ -106,19 +118,19 @@ pub fn check<N: Node>(dialect: Dialect, request: &Request<'_, N>) -> Vec<Violati
         found.readable(list.as_ref().unwrap_or(tools).capture())
     });
     match dialect {
-        Dialect::OpenAi => openai::check(&read, request.messages, request.traits, &mut found),
+        Dialect::OpenAi => openai::check(read, request.messages, request.traits, &mut found),
         Dialect::Anthropic => {
-            anthropic::check(&read, system.as_ref(), request.traits, &mut found);
+            anthropic::check(read, system.as_ref(), request.traits, &mut found);
         }
-        Dialect::Responses => responses::check(&read, request.messages, &mut found),
-        Dialect::Gemini => turns::check_gemini(&read, request.traits, &mut found),
+        Dialect::Responses => responses::check(read, request.messages, &mut found),
+        Dialect::Gemini => turns::check_gemini(read, request.traits, &mut found),
         Dialect::Bedrock => {
-            turns::check_bedrock(&read, tools.as_ref(), &mut found);
+            turns::check_bedrock(read, tools.as_ref(), &mut found);
         }
     }
-    check_ids(dialect, &read, &mut found);
+    check_ids(dialect, read, &mut found);
     if let Some(tools) = tools {
-        check_declared(&read, &tools, &mut found);
+        check_declared(read, &tools, &mut found);
     }
     marks::check(dialect, request, &mut found);
     if let Some(previous) = request.previous {
