@@ -8,7 +8,7 @@ the history before it is packed, a window after it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from satchel import _core
 from satchel.errors import InputError
@@ -25,7 +25,7 @@ _DAMAGE: Final = frozenset({"invalid_message", "orphan_result", "duplicate_resul
 """Codes of a history that cannot be packed as it is, and may be after a repair."""
 
 
-def checked(on_damage: str) -> OnDamage:
+def checked(on_damage: OnDamage) -> OnDamage:
     """The value, if it is one of the two.
 
     Raises:
@@ -113,7 +113,7 @@ class Repairs:
         if not self._is_on:
             return None
         system, tools = self._request()
-        known = (revision, id(system), id(tools))
+        known = (revision, system, tools)
         progress = self._progress.get(known)
         if progress is None:
             progress = _core.LintProgress(self._dialect, traits_of(self._model))
@@ -130,7 +130,7 @@ class Repairs:
 
     def _mended(self, messages: list[Any], *, for_planner: bool = True) -> list[Any]:
         system, tools = self._request()
-        mended = _core.repair_messages(
+        return _core.repair_messages(
             messages,
             self._dialect,
             mode="synthesize",
@@ -139,4 +139,3 @@ class Repairs:
             tools=tools,
             for_planner=for_planner,
         )
-        return cast("list[Any]", mended)

@@ -40,7 +40,7 @@ def test_what_it_accepts_has_no_error(dialect: Dialect, damage: bool) -> None:
 
 def test_an_id_of_long_ago_is_remembered() -> None:
     def turn(call_id: str) -> list[Message]:
-        use = {"type": "tool_use", "id": call_id, "name": "look", "input": {}}
+        use: Message = {"type": "tool_use", "id": call_id, "name": "look", "input": {}}
         result = {"type": "tool_result", "tool_use_id": call_id, "content": "row"}
         return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
 
@@ -55,8 +55,13 @@ def test_an_id_of_long_ago_is_remembered() -> None:
 
 
 def test_a_server_tool_that_waits_holds_the_check_back() -> None:
-    server = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
-    use = {"type": "tool_use", "id": "a", "name": "look", "input": {}}
+    server: Message = {
+        "type": "server_tool_use",
+        "id": "srvtoolu_1",
+        "name": "web_search",
+        "input": {},
+    }
+    use: Message = {"type": "tool_use", "id": "a", "name": "look", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "a", "content": "row"}
     messages: list[Message] = [
         {"role": "user", "content": "go"},

@@ -118,7 +118,7 @@ fn check_read<N: Node>(
         found.readable(list.as_ref().unwrap_or(tools).capture())
     });
     match dialect {
-        Dialect::OpenAi => openai::check(read, request.traits, &mut found),
+        Dialect::OpenAi => openai::check(read, request.messages, request.traits, &mut found),
         Dialect::Anthropic => {
             anthropic::check(read, system.as_ref(), request.traits, &mut found);
         }
@@ -198,6 +198,8 @@ struct Call<'a, T> {
     number: usize,
     total: usize,
     is_answered: bool,
+    /// Whether it is the single call of old.
+    is_legacy: bool,
 }
 
 /// The calls of a message.
@@ -211,6 +213,7 @@ fn calls_of<T>(message: &Message<T>, index: usize) -> impl Iterator<Item = Call<
         number: at + 1,
         total,
         is_answered: false,
+        is_legacy: part.place == Place::Field(Field::FunctionCall),
     })
 }
 
