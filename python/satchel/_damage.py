@@ -71,7 +71,7 @@ class Repairs:
         self._request = request
         self._build = build
         # Of the last two revisions: one with placeholders for open calls comes between two others.
-        self._progress: dict[tuple[object, ...], _core.LintProgress] = {}
+        self._progress: dict[tuple[int, int, int], tuple[_core.LintProgress, object, object]] = {}
         self.raw: list[Any] | None = None
 
     def open(self, messages: Iterable[Any]) -> _core.WorkingSet:
@@ -113,12 +113,13 @@ class Repairs:
         if not self._is_on:
             return None
         system, tools = self._request()
-        known = (revision, system, tools)
-        progress = self._progress.get(known)
-        if progress is None:
+        known = (revision, id(system), id(tools))
+        if known not in self._progress:
             progress = _core.LintProgress(self._dialect, traits_of(self._model))
-            self._progress = {**dict([*self._progress.items()][-1:]), known: progress}
-        if progress.is_valid(messages, system, tools):
+            # Both are held, so that no other object gets their identity.
+            newest = progress, system, tools
+            self._progress = {**dict([*self._progress.items()][-1:]), known: newest}
+        if self._progress[known][0].is_valid(messages, system, tools):
             return None
         found = lint(messages, self._dialect, system=system, tools=tools, model=self._model)
         if all(one.severity != "error" for one in found):
