@@ -25,78 +25,99 @@ const DEEPEST: usize = 24;
 /// Lines that a signature may span.
 const LONGEST_SIGNATURE: u32 = 10;
 
-const MODIFIERS: [&str; 30] = [
-    "pub",
-    "export",
-    "default",
-    "async",
-    "static",
-    "public",
-    "private",
-    "protected",
-    "final",
-    "abstract",
-    "override",
-    "virtual",
-    "inline",
-    "extern",
-    "unsafe",
-    "open",
-    "internal",
-    "sealed",
-    "data",
-    "suspend",
-    "partial",
-    "declare",
-    "const",
-    "readonly",
-    "local",
-    "synchronized",
-    "constexpr",
-    "explicit",
-    "mut",
-    "native",
-];
+/// Words that may stand before the one that declares.
+fn is_modifier(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"pub"
+            | b"export"
+            | b"default"
+            | b"async"
+            | b"static"
+            | b"public"
+            | b"private"
+            | b"protected"
+            | b"final"
+            | b"abstract"
+            | b"override"
+            | b"virtual"
+            | b"inline"
+            | b"extern"
+            | b"unsafe"
+            | b"open"
+            | b"internal"
+            | b"sealed"
+            | b"data"
+            | b"suspend"
+            | b"partial"
+            | b"declare"
+            | b"const"
+            | b"readonly"
+            | b"local"
+            | b"synchronized"
+            | b"constexpr"
+            | b"explicit"
+            | b"mut"
+            | b"native"
+    )
+}
 
-const KEYWORDS: [&str; 28] = [
-    "def",
-    "class",
-    "fn",
-    "func",
-    "function",
-    "impl",
-    "interface",
-    "trait",
-    "struct",
-    "enum",
-    "type",
-    "module",
-    "mod",
-    "namespace",
-    "macro_rules!",
-    "object",
-    "protocol",
-    "record",
-    "union",
-    "fun",
-    "sub",
-    "actor",
-    "primitive",
-    "typedef",
-    "function*",
-    "template",
-    "CREATE",
-    "extension",
-];
+/// Words that declare a function, a type or a module.
+fn is_keyword(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"def"
+            | b"class"
+            | b"fn"
+            | b"func"
+            | b"function"
+            | b"impl"
+            | b"interface"
+            | b"trait"
+            | b"struct"
+            | b"enum"
+            | b"type"
+            | b"module"
+            | b"mod"
+            | b"namespace"
+            | b"macro_rules!"
+            | b"object"
+            | b"protocol"
+            | b"record"
+            | b"union"
+            | b"fun"
+            | b"sub"
+            | b"actor"
+            | b"primitive"
+            | b"typedef"
+            | b"function*"
+            | b"template"
+            | b"CREATE"
+            | b"extension"
+    )
+}
 
 /// Words before a bracket that open no signature.
-const STATEMENTS: [&str; 16] = [
-    "if", "for", "while", "switch", "catch", "else", "return", "with", "match", "when", "throw",
-    "await", "new", "assert", "elif", "do",
-];
-
-fn is_one_of(word: &[u8], words: &[&str]) -> bool {
-    words.iter().any(|other| other.as_bytes() == word)
+fn is_statement(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"if"
+            | b"for"
+            | b"while"
+            | b"switch"
+            | b"catch"
+            | b"else"
+            | b"return"
+            | b"with"
+            | b"match"
+            | b"when"
+            | b"throw"
+            | b"await"
+            | b"new"
+            | b"assert"
+            | b"elif"
+            | b"do"
+    )
 }
 
 /// The word at the start: letters, digits, `_`, `!`, `*`.
@@ -123,7 +144,7 @@ fn is_signature(line: &[u8], is_indented: bool) -> bool {
     let mut is_const = false;
     for _ in 0..8 {
         let first = word(rest);
-        if is_one_of(first, &KEYWORDS) {
+        if is_keyword(first) {
             // `type: string` is a field, `type = 3` a variable, `class` in prose has no name behind.
             let behind = rest[first.len()..].trim_ascii_start();
             return rest
@@ -133,7 +154,7 @@ fn is_signature(line: &[u8], is_indented: bool) -> bool {
                     byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'(' | b'<' | b'$' | 128..)
                 });
         }
-        if first.is_empty() || !is_one_of(first, &MODIFIERS) {
+        if first.is_empty() || !is_modifier(first) {
             break;
         }
         modified = true;
@@ -157,7 +178,7 @@ fn is_signature(line: &[u8], is_indented: bool) -> bool {
     };
     let before = &rest[..bracket];
     let first = word(rest);
-    if is_one_of(first, &STATEMENTS)
+    if is_statement(first)
         || before
             .iter()
             .any(|byte| matches!(byte, b'=' | b'.' | b'"' | b'\''))
@@ -189,12 +210,17 @@ fn is_comment(line: &[u8]) -> bool {
 }
 
 fn is_import(line: &[u8]) -> bool {
-    [
-        "import ", "from ", "use ", "using ", "#include", "require", "package ", "export {",
-        "export *",
-    ]
-    .iter()
-    .any(|start| line.starts_with(start.as_bytes()))
+    let starts = |start: &str| line.starts_with(start.as_bytes());
+    match line.first() {
+        Some(b'i') => starts("import "),
+        Some(b'f') => starts("from "),
+        Some(b'u') => starts("use ") || starts("using "),
+        Some(b'#') => starts("#include"),
+        Some(b'r') => starts("require"),
+        Some(b'p') => starts("package "),
+        Some(b'e') => starts("export {") || starts("export *"),
+        _ => false,
+    }
 }
 
 /// Whether a line of the sample looks like code.
@@ -219,7 +245,7 @@ pub(crate) fn looks_like_code(line: &[u8]) -> bool {
         return is_indented || !trimmed.starts_with(b"* ");
     }
     let first = word(trimmed);
-    let is_statement = matches!(
+    let is_known = matches!(
         first,
         b"return"
             | b"if"
@@ -242,7 +268,7 @@ pub(crate) fn looks_like_code(line: &[u8]) -> bool {
     ) && trimmed
         .iter()
         .any(|byte| matches!(byte, b'(' | b'=' | b'.' | b':' | b'{' | b';'));
-    is_statement
+    is_known
         || matches!(last, b'{' | b';' | b'}')
         || (is_indented && matches!(last, b')' | b']' | b'(' | b'[' | b','))
         || trimmed.starts_with(b"@")
@@ -323,10 +349,10 @@ pub(crate) fn weigh(text: &str, units: &mut [Unit]) {
             CLOSING
         } else if is_import(trimmed) {
             IMPORT
-        } else if ["return", "raise", "throw", "yield", "panic"]
-            .iter()
-            .any(|start| trimmed.starts_with(start.as_bytes()))
-        {
+        } else if matches!(
+            word(trimmed),
+            b"return" | b"raise" | b"throw" | b"yield" | b"panic" | b"panic!"
+        ) {
             LEAVING
         } else if columns == 0 {
             TOP_LEVEL

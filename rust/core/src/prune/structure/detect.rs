@@ -3,12 +3,12 @@
 use super::{Structure, code, diff, json, line, listing, search, table, trace};
 
 /// Lines that are looked at: at the start, in the middle, at the end.
-const SAMPLE: [usize; 3] = [80, 40, 40];
+const SAMPLE: [usize; 3] = [32, 16, 16];
 
 /// Bytes that are searched for the lines of one place.
-const SAMPLE_BYTES: usize = 16 * 1024;
+const SAMPLE_BYTES: usize = 8 * 1024;
 
-/// Tells the structure of a text from a sample of at most 160 lines and 48 KiB; JSON alone is read
+/// Tells the structure of a text from a sample of at most 64 lines and 24 KiB; JSON alone is read
 /// to its end, since half of it is none.
 ///
 /// # Example
@@ -29,7 +29,7 @@ pub fn detect(text: &str) -> Structure {
     if lines.is_empty() {
         return Structure::Text;
     }
-    Votes::count(&lines).decide()
+    decide(&lines)
 }
 
 /// Lines of the sample that hold something, in order.
@@ -70,10 +70,9 @@ fn sample(bytes: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// How many of the sampled lines look like what.
+/// How many of the sampled lines look like what. What is dear to ask is asked last.
 #[derive(Debug, Default)]
 struct Votes {
-    lines: usize,
     json: usize,
     hunks: usize,
     file_heads: usize,
@@ -83,34 +82,14 @@ struct Votes {
     found: usize,
     under_heading: usize,
     names: usize,
-    long_names: usize,
-    bars: usize,
-    code: usize,
-    numbered: usize,
-    stamped: usize,
-    prose: usize,
-    is_table: bool,
+    certain_names: usize,
 }
 
 impl Votes {
     fn count(lines: &[&[u8]]) -> Self {
-        let mut votes = Self {
-            lines: lines.len(),
-            numbered: lines
-                .iter()
-                .filter(|line| line::number_length(line).is_some())
-                .count(),
-            is_table: table::delimiter(lines).is_some(),
-            ..Self::default()
-        };
-        let numbers = votes.numbered * 10 >= lines.len() * 7;
+        let mut votes = Self::default();
         let mut before: &[u8] = b"";
-        for &whole in lines {
-            let line = if numbers {
-                line::without_number(whole)
-            } else {
-                whole
-            };
+        for &line in lines {
             let trimmed = line.trim_ascii_start();
             votes.json += usize::from(is_json_line(trimmed));
             votes.hunks += usize::from(diff::is_hunk(line));
@@ -123,55 +102,76 @@ impl Votes {
             votes.trace_heads += usize::from(trace::is_head(trimmed));
             votes.found += usize::from(search::file_of(line).is_some());
             votes.under_heading += usize::from(search::is_under_heading(line));
-            let is_name = listing::is_entry(line);
-            votes.names += usize::from(is_name);
-            votes.long_names += usize::from(is_name && listing::is_certain(line));
-            votes.bars += usize::from(table::has_bars(trimmed));
-            votes.code += usize::from(code::looks_like_code(line));
-            votes.stamped += usize::from(is_stamped(trimmed));
-            votes.prose += usize::from(is_prose(trimmed));
+            if listing::is_entry(line) {
+                votes.names += 1;
+                votes.certain_names += usize::from(listing::is_certain(line));
+            }
             before = line;
         }
         votes
     }
+}
 
-    fn decide(&self) -> Structure {
-        let share = |count: usize, percent: usize| count * 100 >= self.lines * percent;
-        if self.lines >= 2 && share(self.json, 80) {
-            Structure::JsonLines
-        } else if self.hunks + self.file_heads >= 2 && self.changes >= 2
-            || (self.hunks >= 1 && self.changes >= 1 && share(self.changes, 10))
-        {
-            Structure::Diff
-        } else if self.frames >= 2
-            && (share(self.frames, 25) || self.trace_heads > 0)
-            && (share(self.frames, 12) || self.lines < 12)
-        {
-            Structure::Trace
-        } else if self.found >= 2 && share(self.found, 50)
-            || (self.found + self.under_heading >= 3
-                && share(self.found + self.under_heading, 60)
-                && self.names > 0
-                && self.numbered * 10 < self.lines * 9
-                && self.under_heading > self.found)
-        {
-            Structure::Search
-        } else if self.names >= 2 && share(self.names, 60) && self.long_names * 2 >= self.names {
-            Structure::Listing
-        } else if self.bars >= 2 && share(self.bars, 60) || self.is_table {
-            Structure::Table
-        } else if share(self.stamped, 40) {
-            Structure::Log
-        } else if share(self.code, 35) && self.lines >= 3 {
-            Structure::Code
-        } else if share(self.prose, 30) || self.lines < 3 {
-            Structure::Text
-        } else if self.numbered * 10 >= self.lines * 7 {
-            // A file with line numbers that is no code: a document, a configuration.
-            Structure::Text
-        } else {
-            Structure::Log
-        }
+fn decide(lines: &[&[u8]]) -> Structure {
+    let numbered = lines
+        .iter()
+        .filter(|line| line::number_length(line).is_some());
+    let is_numbered = numbered.count() * 10 >= lines.len() * 7;
+    let plain: Vec<&[u8]>;
+    let lines = if is_numbered {
+        // What stands behind the numbers of a viewer; unless a name stands above it.
+        plain = lines
+            .iter()
+            .map(|line| line::without_number(line))
+            .collect();
+        &plain
+    } else {
+        lines
+    };
+    let votes = Votes::count(lines);
+    let share = |count: usize, percent: usize| count * 100 >= lines.len() * percent;
+    let matches = votes.found + votes.under_heading;
+    if lines.len() >= 2 && share(votes.json, 80) {
+        return Structure::JsonLines;
+    }
+    if (votes.hunks + votes.file_heads >= 2 && votes.changes >= 2)
+        || (votes.hunks >= 1 && votes.changes >= 1 && share(votes.changes, 10))
+    {
+        return Structure::Diff;
+    }
+    if votes.frames >= 2
+        && (share(votes.frames, 25) || (votes.trace_heads > 0 && share(votes.frames, 12)))
+    {
+        return Structure::Trace;
+    }
+    if (votes.found >= 2 && share(votes.found, 50))
+        || (votes.under_heading > votes.found && votes.names > 0 && share(matches, 60))
+    {
+        return Structure::Search;
+    }
+    if votes.names >= 2 && share(votes.names, 60) && votes.certain_names * 2 >= votes.names {
+        return Structure::Listing;
+    }
+    let counted = |is: &dyn Fn(&[u8]) -> bool| lines.iter().filter(|line| is(line)).count();
+    let bars = counted(&|line| table::has_bars(line.trim_ascii_start()));
+    if (bars >= 2 && share(bars, 60)) || table::delimiter(lines).is_some() {
+        return Structure::Table;
+    }
+    if lines.len() < 3 {
+        return Structure::Text;
+    }
+    if !is_numbered && share(counted(&|line| is_stamped(line.trim_ascii_start())), 40) {
+        return Structure::Log;
+    }
+    if share(counted(&code::looks_like_code), 35) {
+        return Structure::Code;
+    }
+    // A file with line numbers that is no code is a document or a configuration.
+    let is_text = is_numbered || share(counted(&|line| is_prose(line.trim_ascii_start())), 30);
+    if is_text {
+        Structure::Text
+    } else {
+        Structure::Log
     }
 }
 
@@ -202,42 +202,46 @@ fn is_stamped(line: &[u8]) -> bool {
             .take(19)
             .any(|byte| matches!(byte, b':' | b'-' | b'/'));
     is_time
-        || [
-            "INFO",
-            "DEBUG",
-            "WARN",
-            "WARNING",
-            "ERROR",
-            "TRACE",
-            "FATAL",
-            "CRITICAL",
-            "NOTICE",
-            "info",
-            "debug",
-            "warn",
-            "warning",
-            "error",
-            "npm",
-            "PASS",
-            "FAIL",
-            "ok",
-            "not",
-            "test",
-            "Compiling",
-            "Downloading",
-            "Downloaded",
-            "Installing",
-            "Collecting",
-            "Requirement",
-            "Successfully",
-            "remote",
-            "PASSED",
-            "FAILED",
-            "make",
-        ]
-        .iter()
-        .any(|level| word == level.as_bytes())
+        || is_level(word)
         || matches!(line, [b'[', rest @ ..] if rest.iter().take(40).any(|byte| *byte == b']'))
+}
+
+/// Words with which lines of logs, builds and test runs start.
+fn is_level(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"INFO"
+            | b"DEBUG"
+            | b"WARN"
+            | b"WARNING"
+            | b"ERROR"
+            | b"TRACE"
+            | b"FATAL"
+            | b"CRITICAL"
+            | b"NOTICE"
+            | b"info"
+            | b"debug"
+            | b"warn"
+            | b"warning"
+            | b"error"
+            | b"npm"
+            | b"PASS"
+            | b"FAIL"
+            | b"ok"
+            | b"not"
+            | b"test"
+            | b"Compiling"
+            | b"Downloading"
+            | b"Downloaded"
+            | b"Installing"
+            | b"Collecting"
+            | b"Requirement"
+            | b"Successfully"
+            | b"remote"
+            | b"PASSED"
+            | b"FAILED"
+            | b"make"
+    )
 }
 
 /// A sentence, a heading or an item of a list: many words, most of them letters.

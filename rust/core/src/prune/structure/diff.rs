@@ -7,7 +7,8 @@ use super::line;
 
 const FILE: f32 = 0.9;
 const HUNK: f32 = 0.6;
-const CHANGE: f32 = 0.5;
+/// Changed lines of a hunk: the first three, the next five, the rest. Every hunk has its say first.
+const CHANGE: [f32; 3] = [0.5, 0.4, 0.3];
 /// Lines around a change.
 const CONTEXT: f32 = 0.15;
 /// What happened to the file as a whole: new, deleted, renamed.
@@ -38,6 +39,7 @@ pub(crate) fn weigh(text: &str, units: &mut [Unit]) {
     let mut names: Option<u32> = None;
     let mut hunk: Option<u32> = None;
     let mut group = 0;
+    let mut changes = 0;
     let mut is_generated = false;
     for index in 0..units.len() {
         let content = line::of(text, &units[index]);
@@ -67,11 +69,19 @@ pub(crate) fn weigh(text: &str, units: &mut [Unit]) {
             (FILE, parent)
         } else if is_hunk(content) {
             hunk = Some(here);
+            changes = 0;
             (if is_generated { GENERATED } else { HUNK }, names)
         } else if hunk.is_some() {
             let weight = match content.first() {
                 Some(b'+' | b'-') if is_generated => GENERATED,
-                Some(b'+' | b'-') if content.len() > 1 => CHANGE,
+                Some(b'+' | b'-') if content.len() > 1 => {
+                    changes += 1;
+                    match changes {
+                        ..=3 => CHANGE[0],
+                        4..=8 => CHANGE[1],
+                        _ => CHANGE[2],
+                    }
+                }
                 _ => CONTEXT,
             };
             (weight, hunk)

@@ -88,7 +88,13 @@ impl<'a> Markers<'a> {
         let short = self.close(&what);
         if !detail.is_empty() {
             let long = self.close(&format!("{what}: {detail}"));
-            if long.len() * DETAIL_SHARE <= bytes {
+            // What a hunk lacks is told whenever there is room.
+            let share = if self.structure == Structure::Diff {
+                1
+            } else {
+                DETAIL_SHARE
+            };
+            if long.len() * share < bytes {
                 return Some(long);
             }
         }
@@ -135,6 +141,9 @@ impl<'a> Markers<'a> {
                     return String::new();
                 }
                 let sample = one_line(unit.text(self.text), SAMPLE_CHARS);
+                if sample.is_empty() {
+                    return sample;
+                }
                 format!("{count} like \"{sample}\"")
             }
             Structure::Listing => {
@@ -156,7 +165,11 @@ impl<'a> Markers<'a> {
                         })
                         .count()
                 };
-                format!("+{} -{}", count(b'+'), count(b'-'))
+                let (added, removed) = (count(b'+'), count(b'-'));
+                if added + removed == 0 {
+                    return String::new();
+                }
+                format!("+{added} -{removed}")
             }
             _ => String::new(),
         }
@@ -192,7 +205,9 @@ impl<'a> Markers<'a> {
 
     /// The groups with most units in a gap, each with its first unit; ties in order of appearance.
     fn most_frequent(&mut self, gap: &[Unit], most: usize) -> Vec<(u32, Unit)> {
-        for unit in gap {
+        // Blank lines resemble each other, which says nothing.
+        let gap = gap.iter().filter(|unit| unit.weight > 0.0);
+        for unit in gap.clone() {
             if let Some(count) = self.counts.get_mut(unit.group as usize) {
                 *count += 1;
             }

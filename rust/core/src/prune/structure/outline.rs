@@ -9,6 +9,9 @@ use super::{Structure, Unit};
 /// Bytes that a marker takes, about.
 const MARKER_BYTES: usize = 44;
 
+/// Weight from which a short unit stands between two gaps.
+const WORTH_A_GAP: f32 = 0.3;
+
 /// Weights are told apart in steps of 1/256, up to 2 (what matches a literal has more than 1).
 const STEPS: f32 = 256.0;
 const BUCKETS: usize = 2 * 256 + 1;
@@ -36,6 +39,12 @@ pub fn outline(text: &str, structure: Structure, units: &[Unit], max_bytes: usiz
     for index in by_weight(units) {
         let index = index as usize;
         if kept[index] || units[index].weight <= 0.0 {
+            continue;
+        }
+        let is_kept = |at: Option<usize>| at.is_none_or(|at| *kept.get(at).unwrap_or(&true));
+        let is_alone = !is_kept(index.checked_sub(1)) && !is_kept(Some(index + 1));
+        // A short line of little worth between two gaps costs a marker and explains nothing.
+        if is_alone && units[index].weight < WORTH_A_GAP && units[index].bytes() < MARKER_BYTES {
             continue;
         }
         chain.clear();

@@ -16,7 +16,7 @@ const CONTEXT: f32 = 0.1;
 /// Bytes in which a file name and its line number must end.
 const LONGEST_NAME: usize = 300;
 
-/// The file that a line `name:12:…` or `name-12-…` is about, and whether it is a match (and no line
+/// The file that a line `name:12:…`, `name-12-…` or `name:…` is about, and whether it is a match (and no line
 /// around one).
 pub(crate) fn file_of(line: &[u8]) -> Option<(&[u8], bool)> {
     let near = line.get(..LONGEST_NAME).unwrap_or(line);
@@ -32,7 +32,12 @@ pub(crate) fn file_of(line: &[u8]) -> Option<(&[u8], bool)> {
                 }
                 // A drive letter is part of the name; any other colon ends it.
                 if byte == b':' && at != 1 {
-                    return None;
+                    let behind = rest.first().copied().unwrap_or(b' ');
+                    let is_bare =
+                        looks_like_file && at > 2 && !matches!(behind, b'/' | b'\\' | b':');
+                    let has_folder = near[..at].contains(&b'/');
+                    return (is_bare && (has_folder || behind != b' '))
+                        .then_some((&near[..at], true));
                 }
             }
             b'.' | b'/' | b'\\' => looks_like_file = true,

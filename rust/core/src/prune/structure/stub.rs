@@ -17,6 +17,8 @@ const NAMES_CHARS: usize = 96;
 /// Units that are searched for them, the weightiest first.
 const SEARCHED_UNITS: usize = 48;
 const FILES: usize = 3;
+/// Weight that in code only signatures have.
+const SIGNATURE: f32 = 0.65;
 
 /// One line for a text that is paged out: what it was, what it said, names in it, size, pointer.
 ///
@@ -99,7 +101,7 @@ fn claim(text: &str, structure: Structure, units: &[Unit]) -> String {
                 }
             }
             if matches == 0 {
-                return first(text, units);
+                return first(text, structure, units);
             }
             let (count, plural) = (files.len(), if files.len() == 1 { "" } else { "s" });
             let names: Vec<_> = files
@@ -123,18 +125,30 @@ fn claim(text: &str, structure: Structure, units: &[Unit]) -> String {
                 });
             best.map_or_else(String::new, |unit| unit.text(text).to_owned())
         }
-        _ => first(text, units),
+        _ => first(text, structure, units),
     }
 }
 
-/// The first line that says something; in code the first signature.
-fn first(text: &str, units: &[Unit]) -> String {
-    let says = |unit: &&Unit| {
-        let content = line::of(text, unit);
-        content.iter().any(u8::is_ascii_alphanumeric) || !content.is_ascii()
+/// The first line that says something; in code the first signature at the margin.
+fn first(text: &str, structure: Structure, units: &[Unit]) -> String {
+    let find = |least: f32| {
+        units.iter().find_map(|unit| {
+            let line = unit.text(text);
+            let number = line::number_length(line.as_bytes()).unwrap_or(0);
+            let content = line.get(number..).unwrap_or(line);
+            let says = content
+                .chars()
+                .filter(|c| c.is_alphanumeric())
+                .take(3)
+                .count()
+                == 3;
+            (says && unit.weight >= least).then(|| content.to_owned())
+        })
     };
-    let unit = units.iter().find(says);
-    unit.map_or_else(String::new, |unit| unit.text(text).to_owned())
+    let signature = (structure == Structure::Code)
+        .then(|| find(SIGNATURE))
+        .flatten();
+    signature.or_else(|| find(0.0)).unwrap_or_default()
 }
 
 fn json_claim(text: &str, units: &[Unit]) -> String {
@@ -180,6 +194,11 @@ fn diff_claim(text: &str, units: &[Unit]) -> String {
     )
 }
 
+/// Whether a run is a key of JSON, which all rows have.
+fn is_key(text: &str, run: &str) -> bool {
+    text.starts_with(['{', '[', '"']) && text.contains(&format!("\"{run}\":"))
+}
+
 /// The identifiers of the weightiest units that `said` does not hold yet.
 fn names(text: &str, units: &[Unit], said: &str) -> String {
     let mut out = String::new();
@@ -192,7 +211,9 @@ fn names(text: &str, units: &[Unit], said: &str) -> String {
         let near = body.get(..body.floor_char_boundary(300)).unwrap_or(body);
         runs(near, |run| {
             let fits = count < NAMES && out.len() + run.len() <= NAMES_CHARS;
-            if fits && is_identifier(run) && !said.contains(run) && !out.contains(run) {
+            // A number alone names nothing.
+            let is_name = fits && is_identifier(run) && run.contains(|c: char| c.is_alphabetic());
+            if is_name && !said.contains(run) && !out.contains(run) && !is_key(near, run) {
                 if count > 0 {
                     out.push_str(", ");
                 }

@@ -35,13 +35,17 @@ pub(crate) fn has_bars(line: &[u8]) -> bool {
         [b'|', rest @ ..] => rest.contains(&b'|'),
         [b'+', b'-' | b'=', ..] => line.ends_with(b"+"),
         line if line.starts_with(box_drawing) => memmem::find(&line[3..], box_drawing).is_some(),
-        line => memmem::find_iter(line, b" | ").nth(1).is_some() || is_rule(line),
+        line if memchr::memchr(b'|', line).is_some() => {
+            memmem::find_iter(line, b" | ").nth(1).is_some() || is_rule(line)
+        }
+        line => is_rule(line),
     }
 }
 
 /// A line of nothing but the signs of a rule.
 fn is_rule(line: &[u8]) -> bool {
     line.len() > 2
+        && matches!(line[0], b'-' | b'+' | b'|' | b':' | b'=')
         && line.contains(&b'-')
         && line
             .iter()
@@ -151,7 +155,9 @@ pub(crate) fn weigh(text: &str, units: &mut [Unit]) {
                 };
                 first_row = false;
                 last_row = Some(index);
-                extremes.read(content, delimiter, index);
+                if !is_total(content) {
+                    extremes.read(content, delimiter, index);
+                }
             }
         }
     }

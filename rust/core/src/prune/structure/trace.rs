@@ -16,42 +16,39 @@ pub(crate) enum Frame {
 /// The kind of frame that a line is, if it is one.
 pub(crate) fn frame(line: &[u8]) -> Option<Frame> {
     let trimmed = line.trim_ascii_start();
-    let indented = trimmed.len() < line.len();
-    if indented && trimmed.starts_with(b"File \"") && memmem::find(trimmed, b", line ").is_some() {
-        return Some(Frame::Last);
+    let is_indented = trimmed.len() < line.len();
+    let has = |sign: &str| memmem::find(trimmed, sign.as_bytes()).is_some();
+    match trimmed {
+        [b'F', ..] if is_indented && trimmed.starts_with(b"File \"") => {
+            has(", line ").then_some(Frame::Last)
+        }
+        [b'a', b't', b' ', rest @ ..] if is_indented => {
+            let is_place = rest.iter().any(|byte| matches!(byte, b'(' | b':' | b'/'));
+            is_place.then_some(Frame::First)
+        }
+        // Rust's and gdb's numbered frames, Go's places behind a tab.
+        [b'0'..=b'9', ..] if is_indented => {
+            let digits = trimmed.iter().take_while(|byte| byte.is_ascii_digit());
+            let behind = &trimmed[digits.count()..];
+            (behind.starts_with(b": ") && has("::")).then_some(Frame::First)
+        }
+        [b'#', b'0'..=b'9', ..] => (has(" in ") || has(" at ")).then_some(Frame::First),
+        [b'/', ..] if is_indented => has(".go:").then_some(Frame::First),
+        _ => None,
     }
-    if indented && trimmed.starts_with(b"at ") && trimmed.len() > 4 {
-        let rest = &trimmed[3..];
-        let is_place = rest.contains(&b'(') || rest.contains(&b':') || rest.contains(&b'/');
-        return is_place.then_some(Frame::First);
-    }
-    // Rust's and gdb's numbered frames, Go's places behind a tab.
-    let digits = trimmed
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
-    if indented && digits > 0 && trimmed[digits..].starts_with(b": ") {
-        return memmem::find(trimmed, b"::").map(|_| Frame::First);
-    }
-    if let [b'#', b'0'..=b'9', ..] = line
-        && (memmem::find(line, b" in ").is_some() || memmem::find(line, b" at ").is_some())
-    {
-        return Some(Frame::First);
-    }
-    if line.starts_with(b"\t/") && memmem::find(line, b".go:").is_some() {
-        return Some(Frame::First);
-    }
-    None
 }
 
 /// Whether a line opens a trace.
 pub(crate) fn is_head(line: &[u8]) -> bool {
-    line.starts_with(b"Traceback (most recent call last)")
-        || line.starts_with(b"Exception in thread")
-        || line.starts_with(b"Caused by:")
-        || line.starts_with(b"stack backtrace:")
-        || (line.starts_with(b"goroutine ") && line.ends_with(b":"))
-        || (line.starts_with(b"thread '") && memmem::find(line, b"panicked at").is_some())
+    match line.first() {
+        Some(b'T') => line.starts_with(b"Traceback (most recent call last)"),
+        Some(b'E') => line.starts_with(b"Exception in thread"),
+        Some(b'C') => line.starts_with(b"Caused by:"),
+        Some(b's') => line.starts_with(b"stack backtrace:"),
+        Some(b'g') => line.starts_with(b"goroutine ") && line.ends_with(b":"),
+        Some(b't') => line.starts_with(b"thread '") && memmem::find(line, b"panicked at").is_some(),
+        _ => false,
+    }
 }
 
 /// Signs of frames in code that somebody else wrote.
@@ -129,7 +126,9 @@ fn one(text: &str, units: &mut [Unit], kind: Frame, frames: &[usize]) {
     };
     let head = first.checked_sub(1);
     if let Some(head) = head {
-        units[head].raise(if kind == Frame::Last { HEAD } else { RAISED });
+        let content = line::of(text, &units[head]);
+        let is_raised = kind == Frame::First && content.contains(&b':');
+        units[head].raise(if is_raised { RAISED } else { HEAD });
     }
     // Java tells what was raised above the frames, Rust one line further up.
     if kind == Frame::First

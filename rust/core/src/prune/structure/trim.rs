@@ -115,7 +115,7 @@ fn longest(
         } else {
             high = bytes;
         }
-        if high - low < 8 {
+        if high - low <= 1 {
             break;
         }
     }
