@@ -338,9 +338,14 @@ proptest! {
 fn hostile_texts_cost_no_more_than_others() {
     let mega = 1 << 20;
     let deep = format!("{}1{}", "{\"a\":[".repeat(60), "]}".repeat(60));
-    let steps: String = (0..1400)
-        .map(|at| format!("{}def f():\n", " ".repeat(at)))
-        .collect();
+    let mut steps = String::new();
+    for at in 0..1400 {
+        steps.push_str(&" ".repeat(at));
+        steps.push_str(
+            "def f():
+",
+        );
+    }
     let rows = vec!["[[[[]]]]"; 50_000].join(",");
     for (text, most_units) in [
         ("[".repeat(mega), 1),
