@@ -341,10 +341,7 @@ fn hostile_texts_cost_no_more_than_others() {
     let mut steps = String::new();
     for at in 0..1400 {
         steps.push_str(&" ".repeat(at));
-        steps.push_str(
-            "def f():
-",
-        );
+        steps.push_str("def f():\n");
     }
     let rows = vec!["[[[[]]]]"; 50_000].join(",");
     for (text, most_units) in [
