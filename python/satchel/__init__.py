@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
     from satchel.repairing import repair
+    from satchel.trimming import Trimmed, trim_text
     from satchel.usage import Calibration, Usage, usage_tokens
     from satchel.windows import (
         TokenBudget,
@@ -59,6 +60,7 @@ __all__ = [
     "TokenBudget",
     "Transcript",
     "TranscriptWarning",
+    "Trimmed",
     "Usage",
     "UsageError",
     "Violation",
@@ -78,6 +80,7 @@ __all__ = [
     "score_messages",
     "sliding_window",
     "token_window",
+    "trim_text",
     "usage_tokens",
 ]
 
@@ -100,6 +103,7 @@ _HOMES = {
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
     "repairing": ("repair",),
+    "trimming": ("Trimmed", "trim_text"),
     "usage": ("Calibration", "Usage", "usage_tokens"),
     "windows": (
         "TokenBudget",
