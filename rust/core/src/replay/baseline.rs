@@ -40,7 +40,7 @@ pub(super) struct Windows<'a> {
     results: Vec<u32>,
     cleared: usize,
     compactions: u32,
-    /// Tokens of the head, once it is closed.
+    /// Messages of the head, once it is closed.
     head: Option<usize>,
 }
 
@@ -223,22 +223,8 @@ impl<'a> Windows<'a> {
         if self.recording.upper(self.tokens) <= self.recording.budget {
             return false;
         }
-        let head = match self.head {
-            Some(head) => head,
-            None => {
-                let limit = self.share(0.5);
-                let mut tokens = self.recording.pinned_tokens;
-                let fits = self.shown.iter().take_while(|unit| {
-                    if !self.recording.rows[unit.message as usize].is_pinned {
-                        tokens += u64::from(unit.tokens);
-                    }
-                    self.recording.upper(tokens) <= limit
-                });
-                let head = fits.count();
-                self.head = Some(head);
-                head
-            }
-        };
+        let head = self.head.unwrap_or_else(|| self.first_half());
+        self.head = Some(head);
         let recording = self.recording;
         let budget = recording.budget;
         let (mut at, mut tokens) = (0, self.tokens);
@@ -257,6 +243,19 @@ impl<'a> Windows<'a> {
         });
         self.tokens = tokens;
         self.shown.len() < before
+    }
+
+    /// How many messages at the front take up to half of the free budget.
+    fn first_half(&self) -> usize {
+        let limit = self.share(0.5);
+        let mut tokens = self.recording.pinned_tokens;
+        let fits = self.shown.iter().take_while(|unit| {
+            if !self.recording.rows[unit.message as usize].is_pinned {
+                tokens += u64::from(unit.tokens);
+            }
+            self.recording.upper(tokens) <= limit
+        });
+        fits.count()
     }
 
     /// Replaces every result but those of the newest `keep` messages with results.

@@ -85,7 +85,7 @@ pub fn replay(recording: &Recording, contender: &Contender, options: &Options) -
         let account = proposal.tokens;
         let overlap = view.update(proposal.keep, proposal.tail);
         let tokens = account.unwrap_or_else(|| view.tokens());
-        tally.call(call, &mut view, &player, tokens, overlap, is_compacted)?;
+        tally.call(call, &mut view, &player, tokens, overlap, is_compacted);
     }
     tally.finish(&player)
 }

@@ -181,7 +181,7 @@ impl<'a> Tally<'a> {
         tokens: u64,
         overlap: Overlap,
         is_compacted: bool,
-    ) -> Result<()> {
+    ) {
         let cached = if overlap.tokens >= MIN_CACHED {
             overlap.tokens.min(tokens)
         } else {
@@ -233,7 +233,6 @@ impl<'a> Tally<'a> {
                 changes: view.changes(),
             });
         }
-        Ok(())
     }
 
     fn miss(&mut self, call: &Call, reference: &Reference, view: &View, player: &Player<'_>) {

@@ -28,14 +28,14 @@ pub fn with_planted(run: &Run, recording: &Recording) -> Result<(Run, Vec<usize>
     let calls = recording.calls();
     let goal = recording.goal.map_or(u32::MAX, |goal| goal);
     let mut tokens = 0;
-    let mut planned = Vec::new();
+    let mut chosen = Vec::new();
     for (text, tenth) in PLANTED.iter().zip([1, 3, 5]) {
         let first = calls.len() * tenth / 10;
         // Not between a call and its results, and not before there is a goal.
         let is_free = |at: u32| {
             at > goal
                 && recording.is_closed_before(at)
-                && planned.iter().all(|(place, _)| *place < at)
+                && chosen.iter().all(|(place, _)| *place < at)
         };
         let place = calls
             .get(first..)
@@ -45,11 +45,11 @@ pub fn with_planted(run: &Run, recording: &Recording) -> Result<(Run, Vec<usize>
         if recording.upper(tokens) as f64 > SHARE * recording.budget as f64 {
             break;
         }
-        planned.push((at, *text));
+        chosen.push((at, *text));
     }
-    let mut planned = planned.into_iter().peekable();
+    let mut chosen = chosen.into_iter().peekable();
     for (at, message) in run.messages.iter().enumerate() {
-        if let Some((_, text)) = planned.next_if(|(place, _)| *place as usize == at) {
+        if let Some((_, text)) = chosen.next_if(|(place, _)| *place as usize == at) {
             let message = recording.dialect.user_message(text, true);
             places.push(messages.len());
             messages.push(parse(&message.to_string()).unwrap_or(Json::Null));

@@ -304,17 +304,18 @@ impl Recording {
             if message.role != Role::Assistant {
                 continue;
             }
-            match self.calls.last_mut().filter(|_| is_joined) {
+            if is_joined {
                 // A record that goes on with a reply.
-                Some(call) if call.end == index => call.end = index + 1,
-                Some(_) => {}
-                None if at > 0 && !is_joined => self.calls.push(Call {
+                if let Some(call) = self.calls.last_mut().filter(|call| call.end == index) {
+                    call.end = index + 1;
+                }
+            } else if at > 0 {
+                self.calls.push(Call {
                     at: index,
                     end: index + 1,
                     output_tokens: 0,
                     references: Vec::new(),
-                }),
-                None => {}
+                });
             }
         }
         Ok(joins)
