@@ -24,6 +24,7 @@ mod dialect_gemini;
 mod dialect_responses;
 mod encoder;
 mod histories;
+mod identifiers;
 mod images;
 mod lint;
 mod page;
