@@ -242,7 +242,22 @@ impl<'a> Windows<'a> {
             !goes
         });
         self.tokens = tokens;
+        self.shorten_head();
         self.shown.len() < before
+    }
+
+    /// Where even the newest message does not fit beside the head, the head's end goes.
+    fn shorten_head(&mut self) {
+        let recording = self.recording;
+        let mut at = self.shown.len().saturating_sub(1);
+        while at > 0 && recording.upper(self.tokens) > recording.budget {
+            at -= 1;
+            if !recording.rows[self.shown[at].message as usize].is_pinned {
+                self.tokens -= u64::from(self.shown[at].tokens);
+                self.shown.remove(at);
+            }
+        }
+        self.head = self.head.map(|head| head.min(self.shown.len()));
     }
 
     /// How many messages at the front take up to half of the free budget.

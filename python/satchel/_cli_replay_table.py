@@ -1,0 +1,63 @@
+"""The table of a replay, for people."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from satchel._cli_text import printable
+from satchel.replay.measures import LIMIT, MEASURES, REFERENCE
+from satchel.replay.report import short
+
+if TYPE_CHECKING:
+    from satchel.replay import Figure, Measure, ReplayReport
+
+__all__ = ["print_replay"]
+
+_PIPE_WIDTH: Final = 120  # cells, where there is no terminal to ask
+_WIDE: Final = 100  # cells; a narrower terminal gets fewer columns
+_FIRST: Final = frozenset({"lrr_line", "tc", "ns", "hit", "price", "loss", "over"})
+_LIMITS: Final = frozenset({REFERENCE, "oracle", LIMIT})
+
+
+def print_replay(report: ReplayReport) -> None:
+    """One row for each policy, the interval below each figure; then what the columns mean."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_PIPE_WIDTH)
+    measures = [one for one in MEASURES if console.width >= _WIDE or one.key in _FIRST]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("policy")
+    for measure in measures:
+        table.add_column(measure.title, justify="right", no_wrap=True)
+    for name in report.policies:
+        style = "bright_black" if name in _LIMITS else ""
+        row = report.totals[name]
+        cells = [_cell(row[measure.key], measure) for measure in measures]
+        table.add_row(Text(printable(name), style=style), *cells, style=style)
+    calls = sum(run.calls for run in report.runs)
+    console.print(
+        Text(
+            f"{len(report.runs):,} runs, {calls:,} calls, windows of {report.budget}, counted with "
+            f"{printable(report.counter)}, prices of {printable(report.model)}\n"
+        )
+    )
+    console.print(table)
+    for measure in measures:
+        meaning = Text(f"{measure.title:>8}  ", style="bold")
+        console.print(meaning.append(measure.meaning, style="not bold bright_black"))
+    if report.skipped:
+        console.print(Text(f"\n{len(report.skipped):,} conversations were not replayed"))
+
+
+def _cell(figure: Figure, measure: Measure) -> Text:
+    cell = Text(short(figure.value, measure))
+    if measure.kind != "count" and not math.isnan(figure.low):
+        interval = f"\n{short(figure.low, measure)}–{short(figure.high, measure)}"
+        cell.append(interval, style="bright_black")
+    return cell
