@@ -58,6 +58,6 @@ def print_replay(report: ReplayReport) -> None:
 def _cell(figure: Figure, measure: Measure) -> Text:
     cell = Text(short(figure.value, measure))
     if measure.kind != "count" and not math.isnan(figure.low):
-        interval = f"\n{short(figure.low, measure)}–{short(figure.high, measure)}"
+        interval = f"\n{short(figure.low, measure)} to {short(figure.high, measure)}"
         cell.append(interval, style="bright_black")
     return cell

@@ -1,7 +1,7 @@
 """The measures of a replay, written plainly and slowly: every window is read anew at every call.
 
-Knows the dialects ``openai`` and ``anthropic``. What counts tokens is given; nothing else comes from
-the library.
+Knows the dialects ``openai`` and ``anthropic``. What counts tokens is given; nothing else comes
+from the library.
 """
 
 from __future__ import annotations
@@ -128,7 +128,9 @@ def has_results(message: Message) -> bool:
     if message["role"] in {"tool", "function"}:
         return True
     content = message.get("content")
-    return isinstance(content, list) and any(block.get("type") == "tool_result" for block in content)
+    return isinstance(content, list) and any(
+        block.get("type") == "tool_result" for block in content
+    )
 
 
 def is_words(message: Message) -> bool:
@@ -150,7 +152,9 @@ def steps(messages: Sequence[Message]) -> list[int]:
         follows = (
             before is not None
             and before["role"] == message["role"] == "assistant"
-            and (is_thought(before) or (anthropic(message) and calls_of(message) and open_calls > 0))
+            and (
+                is_thought(before) or (anthropic(message) and calls_of(message) and open_calls > 0)
+            )
         )
         joins = index > 0 and (has_results(message) or follows)
         found.append(found[-1] if joins else (found[-1] + 1 if found else 0))
@@ -205,7 +209,9 @@ class Facts:
         return self.base_tokens + sum(tokens for tokens, is_pinned in kept if is_pinned)
 
     def budget(self, share: float) -> int:
-        free = [tokens for tokens, pinned in zip(self.tokens, self.pinned, strict=True) if not pinned]
+        free = [
+            tokens for tokens, pinned in zip(self.tokens, self.pinned, strict=True) if not pinned
+        ]
         return self.pinned_tokens + max(int(sum(free) * share), max(free, default=0))
 
 
@@ -218,22 +224,34 @@ def facts(messages: list[Message], system: str, tokens: list[int], base_tokens: 
     goal = next((index for index, message in enumerate(messages) if is_words(message)), None)
     if goal is not None:
         pinned[goal] = True
+    found = Facts(messages, system, tokens, base_tokens, pinned, boundaries(messages))
+    refer(found)
+    return found
+
+
+def boundaries(messages: list[Message]) -> list[Call]:
+    """Where a reply began; further records of it belong to the same call."""
     step = steps(messages)
     calls: list[Call] = []
     for index, message in enumerate(messages):
         if message["role"] != "assistant" or index == 0:
             continue
-        if step[index] == step[index - 1] and calls and calls[-1].end == index:
-            calls[-1].end = index + 1
-        elif step[index] != step[index - 1]:
+        if step[index] != step[index - 1]:
             calls.append(Call(index, index + 1))
-    found = Facts(messages, system, tokens, base_tokens, pinned, calls)
+        elif calls and calls[-1].end == index:
+            calls[-1].end = index + 1
+    return calls
+
+
+def refer(known: Facts) -> None:
+    """Finds what each action took from the messages before it."""
+    messages = known.messages
     held = [{name for text in texts(message) for name in identifiers(text)} for message in messages]
     has_calls = any(calls_of(message) for message in messages)
-    for call in calls:
-        kept = identifiers(system)
+    for call in known.calls:
+        kept = identifiers(known.system)
         for index in range(call.at):
-            if pinned[index]:
+            if known.pinned[index]:
                 kept |= held[index]
         reply = messages[call.at : call.end]
         taken = [text for message in reply for text in actions(message, has_calls=has_calls)]
@@ -241,7 +259,6 @@ def facts(messages: list[Message], system: str, tokens: list[int], base_tokens: 
             newest = max((index for index in range(call.at) if name in held[index]), default=None)
             if newest is not None:
                 call.references[name] = call.at - newest >= LONG_AGE
-    return found
 
 
 @dataclass
@@ -327,6 +344,10 @@ def everything(known: Facts) -> list[list[Message]]:
     return [known.messages[: call.at] for call in known.calls]
 
 
+def total(known: Facts, kept: list[int]) -> int:
+    return known.base_tokens + sum(known.tokens[index] for index in kept)
+
+
 def keep_last(known: Facts, budget: int) -> list[list[Message]]:
     """When the budget is full the oldest steps go, down to the target; never pinned ones."""
     step = steps(known.messages)
@@ -338,12 +359,9 @@ def keep_last(known: Facts, budget: int) -> list[list[Message]]:
         kept += range(taken, call.at)
         taken = call.at
 
-        def total() -> int:
-            return known.base_tokens + sum(known.tokens[index] for index in kept)
-
-        if total() > budget:
+        if total(known, kept) > budget:
             for old in sorted({step[index] for index in kept if not known.pinned[index]}):
-                if total() <= limit or old == step[kept[-1]]:
+                if total(known, kept) <= limit or old == step[kept[-1]]:
                     break
                 kept = [index for index in kept if known.pinned[index] or step[index] != old]
         windows.append([known.messages[index] for index in kept])

@@ -31,6 +31,7 @@ mod page;
 mod prune;
 mod readers;
 mod repair;
+mod replay;
 mod rules;
 mod score;
 mod spoken;

@@ -7,9 +7,10 @@ of what the agent really used next could still be read, and what the windows cos
 from __future__ import annotations
 
 from satchel.replay.measures import MEASURES, Figure, Measure
+from satchel.replay.options import BASELINES, DEFAULT_POLICIES
 from satchel.replay.outcome import Outcome, RunResult, Shot, Skipped, Worst
 from satchel.replay.report import ReplayReport
-from satchel.replay.running import BASELINES, DEFAULT_POLICIES, Progress, run
+from satchel.replay.running import Progress, run
 
 __all__ = [
     "BASELINES",

@@ -122,9 +122,7 @@ def figures(runs: Sequence[RunResult], policies: Sequence[str]) -> dict[str, dic
     """Every measure of every policy; the same runs are drawn for all of them."""
     weights = _weights(len(runs))
     found: dict[str, dict[str, Figure]] = {}
-    lrr = {
-        name: _ratios(runs, weights, name, *_SUMS["lrr"]) for name in {*policies, LOT, LIMIT}
-    }
+    lrr = {name: _ratios(runs, weights, name, *_SUMS["lrr"]) for name in {*policies, LOT, LIMIT}}
     costs = _column(runs, REFERENCE, lambda one: one.cost)
     for name in policies:
         row: dict[str, Figure] = {}

@@ -33,10 +33,25 @@ function shown(number, kind) {
 
 // --- the plane -------------------------------------------------------------------------------
 
+// A place for a label beside its point where no other label is: right of it or left, then lower.
+function placed(at, length, labels, width) {
+  for (let down = 0; down < 12; down += 1) {
+    const line = at[1] + 4 + 14 * down;
+    for (const column of [at[0] + 11, at[0] - 11 - length]) {
+      const free = labels.every((box) => column > box.end || column + length < box.start || Math.abs(line - box.line) > 13);
+      if (free && column > 60 && column + length < width) {
+        labels.push({ start: column - 4, end: column + length + 4, line });
+        return [column, line];
+      }
+    }
+  }
+  return [at[0] + 11, at[1] + 4];
+}
+
 function drawPlane() {
   const box = byId("plane");
   box.replaceChildren();
-  const width = 900, height = 420, left = 58, right = 150, top = 16, bottom = 46;
+  const width = 900, height = 420, left = 58, right = 90, top = 16, bottom = 46;
   const points = data.policies
     .map((name) => ({ name, y: data.totals[name].lrr_line, x: data.totals[name].price }))
     .filter((point) => point.x[0] !== null && point.y[0] !== null);
@@ -68,10 +83,8 @@ function drawPlane() {
       drawn(group, "line", { x1: at[0], x2: at[0], y1: y(point.y[1]), y2: y(point.y[2]), stroke: ink, "stroke-opacity": 0.45, "stroke-width": 2 });
     }
     drawn(group, "circle", { cx: at[0], cy: at[1], r: 5.5, fill: limit ? colour("card") : ink, stroke: ink, "stroke-width": 2 });
-    let line = at[1] + 4;
-    while (labels.some(([column, row]) => Math.abs(column - at[0]) < 130 && Math.abs(row - line) < 14)) line += 14;
-    labels.push([at[0], line]);
-    drawn(group, "text", { x: at[0] + 11, y: line, fill: ink }, point.name);
+    const [column, line] = placed(at, 6.6 * point.name.length, labels, width);
+    drawn(group, "text", { x: column, y: line, fill: ink }, point.name);
   }
 }
 
@@ -145,13 +158,21 @@ function drawPicture(canvas, run, policy) {
   pen.scale(scale, scale);
   pen.fillStyle = inks[0];
   pen.fillRect(0, 0, width, height);
-  const column = width / calls, line = height / messages;
+  const column = width / calls;
+  // Longer messages are higher, short ones can still be seen.
+  const sizes = run.tokens.map((tokens) => tokens + run.least);
+  const unit = height / sizes.reduce((total, size) => total + size, 0);
+  const tops = [];
+  sizes.reduce((top, size, message) => {
+    tops[message] = top * unit;
+    return top + size;
+  }, 0);
   // A band is a run of calls in which a message keeps its level.
   const since = new Array(messages).fill(0), levels = new Array(messages).fill(0);
   const band = (message, until) => {
     if (!levels[message]) return;
     pen.fillStyle = inks[levels[message]];
-    pen.fillRect(since[message] * column, message * line, (until - since[message]) * column + 0.3, Math.max(line, 0.6) + 0.2);
+    pen.fillRect(since[message] * column, tops[message], (until - since[message]) * column + 0.3, Math.max(sizes[message] * unit, 0.5) + 0.15);
   };
   policy.changes.forEach((changes, call) => {
     for (let place = 0; place < changes.length; place += 2) {
@@ -220,6 +241,7 @@ function showDetail(run) {
 function showRun() {
   const run = data.pictures[Number(byId("which").value)], box = byId("pictures");
   if (!run) return;
+  run.least = 0.25 * run.tokens.reduce((total, tokens) => total + tokens, 0) / Math.max(run.messages, 1) + 1;
   box.replaceChildren();
   for (const name of data.policies) {
     const policy = run.policies[name];

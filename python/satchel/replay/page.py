@@ -87,7 +87,8 @@ def _data(report: ReplayReport) -> dict[str, Any]:
         "runs_in_all": len(report.runs),
         "pictures": [_picture(run) for run in pictured],
         "skipped": [
-            [one.source[-_TOLD:], one.index, one.reason[:_TOLD]] for one in report.skipped[:_MOST_RUNS]
+            [one.source[-_TOLD:], one.index, one.reason[:_TOLD]]
+            for one in report.skipped[:_MOST_RUNS]
         ],
         "skipped_in_all": len(report.skipped),
     }

@@ -99,7 +99,9 @@ def cell(figure: Figure, measure: Measure) -> str:
         return "-"
     if measure.kind == "count":
         return f"{figure.value:,.0f}"
-    value, low, high = (short(number, measure) for number in (figure.value, figure.low, figure.high))
+    value, low, high = (
+        short(number, measure) for number in (figure.value, figure.low, figure.high)
+    )
     return f"{value} [{low}, {high}]"
 
 
@@ -116,6 +118,4 @@ def short(number: float, measure: Measure) -> str:
 
 
 def _figure_json(figure: Figure) -> dict[str, Any]:
-    return {
-        key: None if math.isnan(value) else value for key, value in asdict(figure).items()
-    }
+    return {key: None if math.isnan(value) else value for key, value in asdict(figure).items()}

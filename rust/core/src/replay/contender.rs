@@ -86,4 +86,12 @@ impl Contender {
             Self::Baseline(baseline) => baseline.name(),
         }
     }
+
+    /// Whether it knows what later actions will take.
+    pub fn is_clairvoyant(&self) -> bool {
+        matches!(
+            self,
+            Self::Baseline(Baseline::Oracle | Baseline::OracleLines)
+        )
+    }
 }

@@ -20,6 +20,9 @@ use crate::level::Level;
 /// Share of the free budget that a choice may fill: knowing the future, it needs little slack.
 const FILL: f64 = 0.9;
 
+/// Share of the free budget above which even the newest message may be cut.
+const HUGE: f64 = 0.85;
+
 /// Tokens of the note that a message with lines left out ends in.
 const NOTE_TOKENS: u32 = 12;
 
@@ -151,13 +154,17 @@ impl<'a> Clairvoyant<'a> {
         self.keep(&candidates, &chosen, fixed)
     }
 
-    /// Which messages stay whatever they hold: the pinned part and the newest.
+    /// Which messages stay whatever they hold: the pinned part and the newest. Lines may be taken
+    /// out of the newest too where it leaves hardly any room.
     fn fixed(&self) -> Vec<bool> {
         let newest = self.shown.len().saturating_sub(1);
+        let size = self.shown.last().map_or(0, |shown| shown.unit.tokens);
+        let free = share_of(self.recording, 1.0) - share_of(self.recording, 0.0);
+        let is_huge = self.by_line && f64::from(size) > HUGE * free as f64;
         let places = self.shown.iter().enumerate();
         let is_pinned = |unit: &Unit| self.recording.rows[unit.message as usize].is_pinned;
         places
-            .map(|(place, shown)| place == newest || is_pinned(&shown.unit))
+            .map(|(place, shown)| (place == newest && !is_huge) || is_pinned(&shown.unit))
             .collect()
     }
 
