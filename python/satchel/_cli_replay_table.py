@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["print_replay"]
 
-_PIPE_WIDTH: Final = 120  # cells, where there is no terminal to ask
-_WIDE: Final = 100  # cells; a narrower terminal gets fewer columns
+_PIPE_WIDTH: Final = 160  # cells, where there is no terminal to ask
+_WIDE: Final = 156  # cells; a narrower terminal gets fewer columns
+_NARROW: Final = 108  # cells; a narrower one gets no intervals
 _FIRST: Final = frozenset({"lrr_line", "tc", "ns", "hit", "price", "loss", "over"})
 _LIMITS: Final = frozenset({REFERENCE, "oracle", LIMIT})
 
@@ -32,13 +33,16 @@ def print_replay(report: ReplayReport) -> None:
         console = Console(highlight=False, width=_PIPE_WIDTH)
     measures = [one for one in MEASURES if console.width >= _WIDE or one.key in _FIRST]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("policy")
+    table.add_column("policy", no_wrap=True)
     for measure in measures:
         table.add_column(measure.title, justify="right", no_wrap=True)
     for name in report.policies:
         style = "bright_black" if name in _LIMITS else ""
         row = report.totals[name]
-        cells = [_cell(row[measure.key], measure) for measure in measures]
+        cells = [
+            _cell(row[measure.key], measure, intervals=console.width >= _NARROW)
+            for measure in measures
+        ]
         table.add_row(Text(printable(name), style=style), *cells, style=style)
     calls = sum(run.calls for run in report.runs)
     console.print(
@@ -55,9 +59,10 @@ def print_replay(report: ReplayReport) -> None:
         console.print(Text(f"\n{len(report.skipped):,} conversations were not replayed"))
 
 
-def _cell(figure: Figure, measure: Measure) -> Text:
+def _cell(figure: Figure, measure: Measure, *, intervals: bool) -> Text:
     cell = Text(short(figure.value, measure))
-    if measure.kind != "count" and not math.isnan(figure.low):
-        interval = f"\n{short(figure.low, measure)} to {short(figure.high, measure)}"
+    if intervals and measure.kind != "count" and not math.isnan(figure.low):
+        # An en dash, since numbers may be negative.
+        interval = f"\n{figure.low:.2f}\u2013{figure.high:.2f}"
         cell.append(interval, style="bright_black")
     return cell

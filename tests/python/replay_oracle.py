@@ -10,7 +10,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -51,15 +51,20 @@ def lines(text: str) -> list[str]:
     return [line for line in map(str.rstrip, text.split("\n")) if line]
 
 
+def items(value: Any) -> list[Any]:
+    """The items of a list; none of everything else."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
 def leaves(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for key, inner in value.items():
+        for key, inner in cast("Message", value).items():
             if key not in ENCODED:
                 yield from leaves(inner)
     elif isinstance(value, list):
-        for inner in value:
+        for inner in items(cast("Any", value)):
             yield from leaves(inner)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield json.dumps(value)
@@ -77,18 +82,19 @@ def arguments(given: Any) -> list[str]:
 
 def result_text(content: Any) -> str:
     if isinstance(content, list):
-        blocks = [block.get("text") or "" for block in content]
+        blocks: list[str] = [block.get("text") or "" for block in items(cast("Any", content))]
         return "\n".join(block for block in blocks if block)
-    return content or ""
+    return cast("str", content or "")
 
 
 def calls_of(message: Message) -> list[list[str]]:
     """The texts of each call's arguments."""
-    found = [arguments(call["function"]["arguments"]) for call in message.get("tool_calls") or []]
-    if isinstance(message.get("content"), list):
-        blocks = [block for block in message["content"] if block.get("type") == "tool_use"]
-        found += [arguments(block["input"]) for block in blocks]
-    return found
+    calls = items(message.get("tool_calls"))
+    blocks = [block for block in items(message.get("content")) if block.get("type") == "tool_use"]
+    return [
+        *(arguments(call["function"]["arguments"]) for call in calls),
+        *(arguments(block["input"]) for block in blocks),
+    ]
 
 
 def texts(message: Message) -> list[str]:
@@ -96,7 +102,7 @@ def texts(message: Message) -> list[str]:
     if message["role"] in {"tool", "function"}:
         return [result_text(content)]
     found = [content] if isinstance(content, str) else []
-    for block in content if isinstance(content, list) else []:
+    for block in items(content):
         kind = block.get("type")
         if kind == "text":
             found.append(block["text"])
@@ -127,20 +133,15 @@ def actions(message: Message, *, has_calls: bool) -> list[str]:
 def has_results(message: Message) -> bool:
     if message["role"] in {"tool", "function"}:
         return True
-    content = message.get("content")
-    return isinstance(content, list) and any(
-        block.get("type") == "tool_result" for block in content
-    )
+    return any(block.get("type") == "tool_result" for block in items(message.get("content")))
 
 
 def is_words(message: Message) -> bool:
     """Whether it is a user's message and not only results."""
     if message["role"] != "user":
         return False
-    content = message.get("content")
-    if not isinstance(content, list) or not content:
-        return True
-    return any(block.get("type") != "tool_result" for block in content)
+    blocks = items(message.get("content"))
+    return not blocks or any(block.get("type") != "tool_result" for block in blocks)
 
 
 def steps(messages: Sequence[Message]) -> list[int]:
@@ -162,25 +163,19 @@ def steps(messages: Sequence[Message]) -> list[int]:
             open_calls = 0
         open_calls += len(calls_of(message))
         if has_results(message):
-            content = message.get("content")
-            blocks = content if isinstance(content, list) else []
+            blocks = items(message.get("content"))
             results = sum(block.get("type") == "tool_result" for block in blocks)
             open_calls -= results or 1
     return found
 
 
 def anthropic(message: Message) -> bool:
-    content = message.get("content")
-    return isinstance(content, list) and any(block.get("type") == "tool_use" for block in content)
+    return any(block.get("type") == "tool_use" for block in items(message.get("content")))
 
 
 def is_thought(message: Message) -> bool:
-    content = message.get("content")
-    return (
-        isinstance(content, list)
-        and bool(content)
-        and all(block.get("type") in {"thinking", "redacted_thinking"} for block in content)
-    )
+    kinds = {block.get("type") for block in items(message.get("content"))}
+    return bool(kinds) and kinds <= {"thinking", "redacted_thinking"}
 
 
 @dataclass

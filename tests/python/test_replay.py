@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -173,7 +174,7 @@ def test_figures_equal_the_plain_version_on_recorded_runs(name: str) -> None:
     }
     checked = 0
     for found in report.runs[:4]:
-        if found.repaired or found.messages > 200:
+        if found.repaired or found.messages > 120:
             continue
         check_run(transcripts[found.source, found.index], found, 0.25)
         checked += 1
@@ -274,6 +275,14 @@ def test_policies_are_named_once_and_known(tmp_path: Path) -> None:
         run(path, policies=[mine, mine])
     with pytest.raises(satchel.InputError, match="no-such-model"):
         run(path, model="no-such-model")
+
+
+def test_no_run_is_a_report_too(tmp_path: Path) -> None:
+    report = run(written(tmp_path, [{"role": "user", "content": "Hi"}]))
+    assert (report.runs, len(report.skipped)) == ((), 1)
+    assert all(math.isnan(row["lrr"].value) for row in report.totals.values())
+    assert json.loads(report.to_json())["totals"]["full"]["price"]["value"] is None
+    assert report.to_html().startswith("<!doctype html>")
 
 
 def test_damaged_runs_are_repaired_first(tmp_path: Path) -> None:

@@ -151,10 +151,12 @@ def figures(runs: Sequence[RunResult], policies: Sequence[str]) -> dict[str, dic
 
 def _weights(runs: int) -> NDArray[np.float64]:
     """How often each run is in each sample; the first sample is the runs themselves."""
-    drawn = np.random.default_rng(_SEED).multinomial(
-        runs, np.full(runs, 1 / max(runs, 1)), size=_RESAMPLES
-    )
-    return np.vstack([np.ones((1, runs)), drawn.astype(np.float64)])
+    itself = np.ones((1, runs))
+    if not runs:
+        return itself
+    chances = np.full(runs, 1 / runs)
+    drawn = np.random.default_rng(_SEED).multinomial(runs, chances, size=_RESAMPLES)
+    return np.vstack([itself, drawn.astype(np.float64)])
 
 
 def _column(

@@ -136,7 +136,8 @@ class Outcome:
             for shot in found["shots"]
         )
         worst = tuple(Worst(**one) for one in found["worst"])
-        return cls(**{**found, "shots": shots, "worst": worst})
+        figures: dict[str, Any] = {**found, "shots": shots, "worst": worst}
+        return cls(**figures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
