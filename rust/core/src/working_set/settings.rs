@@ -56,6 +56,10 @@ impl<T: Text> WorkingSet<T> {
                 shown.lower = None;
             }
         }
+        if change.system_tokens.or(change.tools_tokens).is_some() {
+            // What stands before every message is another one.
+            self.changed_at = Some(self.transcript.len() as u32);
+        }
         if let Some(tokens) = change.system_tokens {
             self.settings.system_tokens = tokens;
         }

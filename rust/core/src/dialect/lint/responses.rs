@@ -109,8 +109,10 @@ fn answer<T: Text>(
     let id = result.and_then(|key| key.id.as_ref());
     let same = |call: &Open<'_, T>| match (call.key.and_then(|key| key.id.as_ref()), id) {
         (Some(call), Some(result)) => call.with(|call| result.with(|result| call == result)),
+        // What the server searched for has no id on either side.
+        (None, None) => matches!(call.item, Item::LocalShell | Item::Question),
         // The output of the old local shell names no call.
-        (_, None) => call.item == Item::LocalShell,
+        (Some(_), None) => call.item == Item::LocalShell,
         (None, Some(_)) => false,
     };
     if let Some(call) = calls

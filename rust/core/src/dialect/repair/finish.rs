@@ -21,6 +21,7 @@ pub(super) fn finish<'a, T: Text>(
 ) -> Vec<Draft<'a, T>> {
     if dialect == Dialect::Anthropic {
         settle_server_tools(&mut drafts, mode);
+        drop_emptied(&mut drafts);
     }
     match dialect {
         Dialect::Anthropic | Dialect::Bedrock => drop_hollow(&mut drafts),
@@ -83,6 +84,17 @@ fn settle_server_tools<T: Text>(drafts: &mut [Draft<'_, T>], mode: Mode) {
             (_, Some(part)) => *piece = Piece::text(server_text(part)),
         }
     }
+}
+
+/// Takes out messages of which nothing is left; an empty prefill may stay where it is the end.
+fn drop_emptied<T: Text>(drafts: &mut Vec<Draft<'_, T>>) {
+    let last = drafts.len().saturating_sub(1);
+    let mut at = 0;
+    drafts.retain(|draft| {
+        let is_prefill = at == last && draft.role == Role::Assistant && draft.whole == 0;
+        at += 1;
+        is_prefill || !draft.pieces.is_empty()
+    });
 }
 
 /// Takes out turns of the assistant that hold nothing but reasoning.
