@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import satchel
 from satchel._core import Counter, replay_run
-from satchel.replay import DEFAULT_POLICIES, MEASURES, ReplayReport, run
+from satchel.replay import BASELINES, DEFAULT_POLICIES, MEASURES, ReplayReport, run
 from satchel.replay.report import cell
 from satchel.testing import generate_history, require_release
 
@@ -69,6 +69,28 @@ def table(reports: dict[str, ReplayReport]) -> str:
             cells = " | ".join(cell(row[one.key], one) for one in measures)
             lines.append(f"| {label} | {policy} | {cells} |")
             label = ""
+    return "\n".join(lines)
+
+
+def checks(reports: dict[str, ReplayReport]) -> str:
+    """What must hold for satchel's own policies, run by run."""
+    lines = [
+        "| runs | policy | compactions / bound | runs above | stable / steady calls | stubs |",
+        "|---|---|--:|--:|--:|--:|",
+    ]
+    for name, report in reports.items():
+        for policy in (one for one in report.policies if one not in BASELINES):
+            found = [one.outcomes[policy] for one in report.runs]
+            made = sum(one.compactions or 0 for one in found)
+            bound = sum(one.compactions_bound for one in found)
+            above = sum((one.compactions or 0) > one.compactions_bound for one in found)
+            stable = sum(one.stable_calls for one in found)
+            steady = sum(one.steady_calls for one in found)
+            stubs = max((one.stub_share for one in found), default=0.0)
+            lines.append(
+                f"| {name} | {policy} | {made} / {bound} | {above} | {stable} / {steady} |"
+                f" {stubs:.3f} |"
+            )
     return "\n".join(lines)
 
 
@@ -199,7 +221,7 @@ def main() -> None:
     written: dict[str, Any] = {}
     for budget in options.budget:
         reports = compare(options.folder, budget, options.policy)
-        print(f"\n**Windows of {budget}**\n\n{table(reports)}")
+        print(f"\n**Windows of {budget}**\n\n{table(reports)}\n\n{checks(reports)}")
         written[budget] = {
             name: json.loads(report.to_json())["totals"] for name, report in reports.items()
         }

@@ -53,7 +53,8 @@ def lines(text: str) -> list[str]:
 
 def items(value: Any) -> list[Any]:
     """The items of a list; none of everything else."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    found: list[Any] = value if isinstance(value, list) else []
+    return found
 
 
 def leaves(value: Any) -> Iterator[str]:

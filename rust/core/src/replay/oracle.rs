@@ -17,9 +17,6 @@ use super::window::Proposal;
 use crate::error::Result;
 use crate::level::Level;
 
-/// Share of the free budget that a choice may fill: knowing the future, it needs little slack.
-const FILL: f64 = 0.9;
-
 /// Share of the free budget above which even the newest message may be cut.
 const HUGE: f64 = 0.85;
 
@@ -211,7 +208,11 @@ impl<'a> Clairvoyant<'a> {
 
     /// The candidates that fit, by uncovered demand per token.
     fn cover(&self, candidates: &[Candidate], mut demand: Vec<u32>, mut tokens: u64) -> Vec<usize> {
-        let limit = share_of(self.recording, FILL);
+        let limit = share_of(self.recording, TRIGGER);
+        let mut of_place: Vec<Vec<usize>> = vec![Vec::new(); self.shown.len()];
+        for (index, candidate) in candidates.iter().enumerate() {
+            of_place[candidate.place].push(index);
+        }
         let mut is_open = vec![false; self.shown.len()];
         let opening = |candidate: &Candidate, is_open: &[bool]| {
             if candidate.line.is_none() || is_open[candidate.place] {
@@ -256,9 +257,18 @@ impl<'a> Clairvoyant<'a> {
                 continue;
             }
             tokens += cost;
-            is_open[candidate.place] = true;
             for &name in &candidate.names {
                 demand[name as usize] = 0;
+            }
+            if !is_open[candidate.place] {
+                is_open[candidate.place] = true;
+                // The message's other lines are cheaper now.
+                for &index in &of_place[candidate.place] {
+                    heap.push(Offer {
+                        density: density(&candidates[index], &demand, &is_open),
+                        candidate: index,
+                    });
+                }
             }
             chosen.push(offer.candidate);
         }
