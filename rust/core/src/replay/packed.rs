@@ -145,7 +145,9 @@ impl<'a> Packed<'a> {
     fn note_stubs(&mut self, at: usize) {
         let shown = self.set.window_plan().shown().iter();
         let stubs = shown.filter(|shown| shown.level == Level::Stub);
-        let tokens: u64 = stubs.map(|shown| u64::from(shown.tokens)).sum();
+        // What stands in place of their parts; what they keep as it was is no stub.
+        let edits = stubs.flat_map(|shown| shown.edits.iter());
+        let tokens: u64 = edits.map(|edit| u64::from(edit.tokens)).sum();
         let rows = self.recording.rows[..at].iter();
         let all: u64 = rows.map(|row| u64::from(row.unit.tokens)).sum();
         self.stub_share = self.stub_share.max(tokens as f64 / all.max(1) as f64);
