@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Message = dict[str, Any]
 
@@ -53,8 +53,9 @@ def lines(text: str) -> list[str]:
 
 def items(value: Any) -> list[Any]:
     """The items of a list; none of everything else."""
-    found: list[Any] = value if isinstance(value, list) else []
-    return found
+    if not isinstance(value, list):
+        return []
+    return list(cast("Iterable[Any]", value))
 
 
 def leaves(value: Any) -> Iterator[str]:
