@@ -21,6 +21,7 @@ pub mod policy;
 pub mod prune;
 pub mod readers;
 pub mod render;
+pub mod replay;
 pub mod salience;
 pub mod shrink;
 pub mod step;

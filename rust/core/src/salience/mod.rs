@@ -1,6 +1,7 @@
 //! How much a message matters for the next call, as a number from 0 to 1.
 
 pub mod features;
+pub mod identifiers;
 pub mod score;
 pub mod signals;
 
