@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::salience::likelihood::Likelihood;
 
 /// How room is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,17 +64,29 @@ pub struct Policy {
     pub recent: f64,
     /// Share of (budget − pinned) up to which the newest message stays whole.
     pub newest: f64,
-    /// Tokens to which a longer part is trimmed.
-    pub trim_tokens: u32,
-    /// Tokens from which a part is worth a stub. A stub takes about 30 and is worth a quarter of
-    /// the part, so below 120 something else always preserves more per token.
-    pub stub_from_tokens: u32,
-    /// What a trimmed step is worth beside the whole one.
-    pub trimmed_value: f64,
-    /// What a stub is worth beside the whole step.
-    pub stub_value: f64,
     /// How salience is put together.
     pub salience: SalienceWeights,
+    /// How likely an identifier is needed again.
+    pub likelihood: Likelihoods,
+}
+
+/// The likelihoods for the two kinds of conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Likelihoods {
+    /// Runs of agents.
+    pub agent: Likelihood,
+    /// Conversations where more than a fifth of the messages are the user's.
+    pub dialogue: Likelihood,
+}
+
+impl Default for Likelihoods {
+    fn default() -> Self {
+        Self {
+            agent: Likelihood::AGENT,
+            dialogue: Likelihood::DIALOGUE,
+        }
+    }
 }
 
 impl Default for Policy {
@@ -86,11 +99,8 @@ impl Default for Policy {
             target: 0.8,
             recent: 0.3,
             newest: 0.85,
-            trim_tokens: 256,
-            stub_from_tokens: 120,
-            trimmed_value: 0.7,
-            stub_value: 0.25,
             salience: SalienceWeights::default(),
+            likelihood: Likelihoods::default(),
         }
     }
 }
@@ -115,20 +125,17 @@ impl Policy {
         share("target", self.target, 0.0, self.trigger)?;
         share("recent", self.recent, 0.0, 1.0)?;
         share("newest", self.newest, 0.0, 1.0)?;
-        share("trimmed_value", self.trimmed_value, 0.0, 1.0)?;
-        share("stub_value", self.stub_value, 0.0, 1.0)?;
-        share(
-            "trim_tokens",
-            f64::from(self.trim_tokens),
-            16.0,
-            1_000_000.0,
-        )?;
         let weights = &self.salience;
         share("salience.recency", weights.recency, 0.0, 1.0)?;
         share("salience.half_life", weights.half_life, 0.01, 1e9)?;
         share("salience.role", weights.role, 0.0, 1.0)?;
         share("salience.decision", weights.decision, 0.0, 1.0)?;
         share("salience.error", weights.error, 0.0, 1.0)?;
+        for likelihood in [&self.likelihood.agent, &self.likelihood.dialogue] {
+            for weight in likelihood.weights() {
+                share("likelihood", weight, -100.0, 100.0)?;
+            }
+        }
         if self.strategy == Strategy::SlidingWindow && self.max_messages.is_none() {
             return Err(Error::new(
                 ErrorKind::InvalidValue,

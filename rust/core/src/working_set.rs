@@ -19,6 +19,7 @@ use crate::page::{PageDirectory, Pointer, index_page, not_a_pointer, not_found};
 use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Recall, Settings};
 use crate::render::{Entry, entries};
+use crate::salience::index::Index;
 use crate::shrink::with_text;
 use crate::step::Attachment;
 use crate::tokens::Counter;
@@ -43,6 +44,8 @@ pub struct WorkingSet<T> {
     counters: Vec<Counter>,
     rules: ChatRules,
     plan: Plan,
+    /// What is known of the identifiers; a function of the messages it has read.
+    index: Index,
     pending: Option<Pending>,
     directory: PageDirectory,
     /// Messages before the newest boundary that was folded.
@@ -107,6 +110,7 @@ impl<T: Text> WorkingSet<T> {
             rules: ChatRules::for_counter(settings.dialect, &settings.counter),
             settings,
             plan: Plan::default(),
+            index: Index::default(),
             pending: None,
             directory: PageDirectory::default(),
             boundary: 0,
@@ -161,6 +165,8 @@ impl<T: Text> WorkingSet<T> {
             if let Some((plan, mark, boundary, waiting)) = undo {
                 self.plan.restore(plan);
                 self.transcript.go_back(mark);
+                // It may have read what was taken back; it reads again what is needed.
+                self.index = Index::default();
                 self.boundary = boundary;
                 self.waiting = waiting;
             }
@@ -244,7 +250,13 @@ impl<T: Text> WorkingSet<T> {
                     self.place_waiting();
                 }
                 if is_boundary {
-                    check_boundary(&mut self.plan, &self.transcript, &self.settings, at)?;
+                    check_boundary(
+                        &mut self.plan,
+                        &self.transcript,
+                        &self.settings,
+                        &mut self.index,
+                        at,
+                    )?;
                 }
             }
         }
@@ -253,14 +265,9 @@ impl<T: Text> WorkingSet<T> {
             self.plan.changed_from = u32::MAX;
         }
         let had_goal = self.transcript.goal().is_some();
-        let spoken = self.transcript.newest_user();
         self.transcript.push(message, overhead)?;
         let row = self.transcript.rows()[at];
         self.plan.grow(row.step, row.tokens);
-        if let Some(spoken) = spoken.filter(|_| row.is_user) {
-            // What was the newest user message has lower levels from now on.
-            self.plan.forget_lower(self.transcript.rows()[spoken].step);
-        }
         if joins && self.transcript.pairing().open_calls() == 0 {
             self.place_waiting();
         }
@@ -374,7 +381,13 @@ impl<T: Text> WorkingSet<T> {
                     place(waiting, &mut plan, &self.transcript, &self.settings);
                 }
                 let at = self.transcript.len();
-                let shortfall = check_boundary(&mut plan, &self.transcript, &self.settings, at)?;
+                let shortfall = check_boundary(
+                    &mut plan,
+                    &self.transcript,
+                    &self.settings,
+                    &mut self.index,
+                    at,
+                )?;
                 // A pending plan may be thrown away; its number is never given out again.
                 self.pending_plans += 1;
                 plan.revision = self.pending_plans << 32;
