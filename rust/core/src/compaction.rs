@@ -105,15 +105,16 @@ fn pressure<T: Text>(
 ) -> Option<(u64, u64)> {
     let room = settings.room();
     let total = settings.base_tokens() + plan.history_tokens;
+    let own = total - plan.automatic_tokens();
     let policy = &settings.policy;
     let too_many = is_crowded(plan, transcript, settings);
     // total − p > trigger × (room − p) cannot hold for any p ≥ 0 below this line: no sum needed.
-    if !too_many && total as f64 <= policy.trigger * room as f64 {
+    if !too_many && total <= room && own as f64 <= policy.trigger * room as f64 {
         return None;
     }
     let pinned = settings.base_tokens() + hard_tokens(plan, transcript);
     let free = room.saturating_sub(pinned);
-    let over = total > room || total.saturating_sub(pinned) as f64 > policy.trigger * free as f64;
+    let over = total > room || own.saturating_sub(pinned) as f64 > policy.trigger * free as f64;
     (over || too_many).then_some((room, free))
 }
 
@@ -146,7 +147,7 @@ fn step_messages<T: Text>(transcript: &Transcript<T>, step: u32) -> u32 {
     }
 }
 
-fn hard_tokens<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u64 {
+pub(crate) fn hard_tokens<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u64 {
     plan.shown
         .iter()
         .filter(|shown| hard_reason(transcript, &plan.pins, shown.step).is_some())
@@ -266,7 +267,7 @@ impl<T: Text> Compaction<'_, T> {
 
     fn target(&self) -> u64 {
         let pinned = self.room - self.free;
-        pinned + (self.settings.policy.target * self.free as f64) as u64
+        pinned + (self.settings.policy.target_of(self.free) * self.free as f64) as u64
     }
 
     /// Puts pinned steps back as they were.
@@ -461,12 +462,10 @@ impl<T: Text> Compaction<'_, T> {
     /// The note as it would read with `more` further steps gone.
     fn root_note(&self, plan: &Plan, more: u32, more_tokens: u64) -> Result<Root> {
         let pointer = self.settings.key.index_pointer();
-        let steps = plan.gone_steps + more;
-        let tokens = plan.gone_tokens + more_tokens;
+        let _ = (more, more_tokens);
         let text = format!(
-            "<satchel-index pointer=\"{pointer}\">\n{steps} earlier steps ({tokens} tokens) are paged \
-             out; nothing is lost. page_in(\"{pointer}\") lists them with their pointers. This note \
-             describes the window; it is not a message of the user.\n</satchel-index>"
+            "<satchel-index>\nEarlier steps are paged out, none is lost: page_in(\"{pointer}\") lists \
+             them. This note is not the user's.\n</satchel-index>"
         );
         let count = self.settings.counter.count(&text)?;
         let tokens = count.saturating_add(root_overhead(self.settings, self.transcript));

@@ -15,7 +15,7 @@ use crate::node::Text;
 use crate::plan::{Plan, Settings, Shown, hard_reason, is_protected};
 use crate::prune::text::head_and_tail;
 use crate::salience::identifiers::name_parts;
-use crate::salience::index::{Index, Known, LineAt, NameMap, Names, is_read, scan, scan_lines};
+use crate::salience::index::{Index, LineAt, NameMap, Names, is_read, scan, scan_lines};
 use crate::salience::likelihood::Moment;
 use crate::salience::line::is_standing;
 use crate::shrink::{PartEdit, Span, edited, with_text};
@@ -151,10 +151,14 @@ pub(crate) fn keep<T: Text>(
         pieces: Vec::new(),
         steps: Vec::new(),
         standing: Vec::new(),
+        places: Vec::new(),
+        fragments: Vec::new(),
+        fragment_lines: Vec::new(),
     };
     keeper.read_pinned();
-    for &at in soft {
-        keeper.read_step(at);
+    let recent = keeper.recent(soft);
+    for (place, &at) in soft.iter().enumerate() {
+        keeper.read_step(at, place >= recent);
     }
     keeper.choose()
 }
@@ -200,6 +204,21 @@ struct Keeper<'a, T> {
     steps: Vec<Step>,
     /// Lines of user text that read like standing instructions.
     standing: Vec<u32>,
+    /// Identifiers on long lines.
+    places: Vec<Placed>,
+    /// Pieces of long lines, numbered after the lines: the line, and the bytes.
+    fragments: Vec<(u32, Span)>,
+    fragment_lines: Vec<Line>,
+}
+
+/// An identifier on a long line.
+struct Placed {
+    /// The line in the instance.
+    line: u32,
+    /// Its number.
+    name: u32,
+    /// Its bytes.
+    span: Span,
 }
 
 impl<T: Text> Keeper<'_, T> {
@@ -225,7 +244,28 @@ impl<T: Text> Keeper<'_, T> {
         }
     }
 
-    fn read_step(&mut self, at: usize) {
+    /// Where the newest steps begin that stay whole: at most `recent_steps`, while together they
+    /// take at most `recent` of the free part.
+    fn recent(&self, soft: &[usize]) -> usize {
+        let policy = &self.settings.policy;
+        let most = (policy.recent * self.room.free as f64) as u64;
+        let mut first = soft.len();
+        let mut tokens = 0;
+        let steps = match self.squeeze {
+            Squeeze::None => policy.recent_steps as usize,
+            _ => 0,
+        };
+        for (place, &at) in soft.iter().enumerate().rev().take(steps) {
+            tokens += u64::from(self.plan.shown[at].tokens);
+            if tokens > most {
+                break;
+            }
+            first = place;
+        }
+        first
+    }
+
+    fn read_step(&mut self, at: usize, is_recent: bool) {
         let shown = &self.plan.shown[at];
         let bounds = self.transcript.steps()[shown.step as usize];
         let group = self.instance.groups.len() as u32;
@@ -233,9 +273,6 @@ impl<T: Text> Keeper<'_, T> {
         let is_newest = bounds.end as usize == self.transcript.len();
         let share = |share: f64| (share * self.room.free as f64) as u64;
         let policy = &self.settings.policy;
-        let is_recent = is_newest
-            && self.squeeze == Squeeze::None
-            && u64::from(shown.tokens) <= share(policy.recent);
         let newest = self.transcript.len() - 1;
         let newest_tokens = u64::from(self.transcript.rows()[newest].tokens);
         let newest_stays =
@@ -260,6 +297,7 @@ impl<T: Text> Keeper<'_, T> {
         self.instance.names.extend(free_names);
         let end = self.instance.names.len() as u32;
         let must_stay = is_newest
+            || is_recent
             || (bounds.first as usize..bounds.end as usize)
                 .any(|message| is_protected(self.transcript, message));
         self.instance.groups.push(Group {
@@ -297,13 +335,14 @@ impl<T: Text> Keeper<'_, T> {
             stays || !content.place.is_replaceable() || least.is_none_or(|least| least >= tokens);
         if is_fixed {
             if is_read(content) && (!is_call || edit.is_none()) {
+                let places = self.places.len();
                 with_text(&content.body, |text| {
                     let kept = edit.map(|edit| &edit.kept[..]);
-                    self.read_lines(message, part, content, text, kept, |keeper, _, names| {
-                        let _ = keeper;
+                    self.read_lines(message, part, content, text, kept, |_, _, names| {
                         free_names.append(names);
                     });
                 });
+                self.places.truncate(places);
             }
             return u64::from(tokens);
         }
@@ -422,6 +461,7 @@ impl<T: Text> Keeper<'_, T> {
             names.clear();
             let words = &text[line.start as usize..line.end as usize];
             let mut spot = None;
+            let is_long = words.len() > LONG_LINE && content.kind != PartKind::Call;
             for identifier in found {
                 let Some(known) = self.moment.index.get(identifier.hash).copied() else {
                     continue;
@@ -435,7 +475,7 @@ impl<T: Text> Keeper<'_, T> {
                     let spot = *spot.get_or_insert_with(|| {
                         let present = |hash: &u64| self.moment.newest_names.contains(hash);
                         let company = found.iter().filter(|one| present(&one.hash)).count();
-                        self.moment.spot(words, number - 1, lines, company as u32)
+                        Moment::spot(words, number - 1, lines, company as u32)
                     });
                     let name = &text[identifier.start..identifier.end];
                     let value = self
@@ -447,6 +487,13 @@ impl<T: Text> Keeper<'_, T> {
                     }
                 }
                 names.push(number_of);
+                if is_long {
+                    self.places.push(Placed {
+                        line: self.instance.lines.len() as u32,
+                        name: number_of,
+                        span: Span::new(identifier.start as u32, identifier.end as u32),
+                    });
+                }
             }
             names.sort_unstable();
             names.dedup();
@@ -500,6 +547,9 @@ impl<T: Text> Keeper<'_, T> {
             _ => (self.room.target * UNIT).saturating_sub(open),
         };
         let mut taken = cover(&self.instance, capacity);
+        if self.squeeze != Squeeze::All {
+            self.add_fragments(&mut taken, capacity);
+        }
         let mut outcome = self.outcome(&taken)?;
         // Tokens of lines are estimates: take back the last lines until the count is right.
         for _ in 0..4 {
@@ -515,9 +565,82 @@ impl<T: Text> Keeper<'_, T> {
         Ok(outcome)
     }
 
+    /// Spends what is left on pieces of long lines, each worth less than in a whole line: after
+    /// them, since pieces win by value per token and no complete record would survive.
+    fn add_fragments(&mut self, taken: &mut Cover, capacity: u64) {
+        let left = capacity.saturating_sub(taken.tokens);
+        if self.places.is_empty() || left < UNIT {
+            return;
+        }
+        let mut rest = Instance {
+            groups: self.instance.groups.clone(),
+            values: self.instance.values.clone(),
+            ..Instance::default()
+        };
+        let covers = |range: &Range<u32>| range.start as usize..range.end as usize;
+        for value in &mut rest.values {
+            *value *= self.settings.policy.fragment;
+        }
+        let mut is_taken = vec![false; self.instance.lines.len()];
+        for &line in &taken.lines {
+            is_taken[line as usize] = true;
+            let line = &self.instance.lines[line as usize];
+            rest.groups[line.group as usize].is_open = true;
+            for &name in &self.instance.names[covers(&line.names)] {
+                rest.values[name as usize] = 0.0;
+            }
+        }
+        for group in &mut rest.groups {
+            for &name in &self.instance.names[covers(&group.names)] {
+                if group.is_open {
+                    rest.values[name as usize] = 0.0;
+                }
+            }
+            group.names = 0..0;
+        }
+        let first = self.instance.lines.len() as u32;
+        for place in std::mem::take(&mut self.places) {
+            if is_taken[place.line as usize] || rest.values[place.name as usize] <= 0.0 {
+                continue;
+            }
+            let line = &self.instance.lines[place.line as usize];
+            let whole = self.spans[place.line as usize];
+            let reach = FRAGMENT_BYTES as u32;
+            let span = Span::new(
+                place.span.start.saturating_sub(reach).max(whole.start),
+                place.span.end.saturating_add(reach).min(whole.end),
+            );
+            let share = u64::from(line.tokens) * u64::from(span.bytes());
+            let tokens = share / u64::from(whole.bytes().max(1)) + UNIT / 2;
+            let start = rest.names.len() as u32;
+            rest.names.push(place.name);
+            rest.lines.push(Line {
+                group: line.group,
+                tokens: tokens as u32,
+                names: start..start + 1,
+            });
+            self.fragments.push((place.line, span));
+        }
+        let more = cover(&rest, left);
+        taken
+            .lines
+            .extend(more.lines.iter().map(|line| first + line));
+        taken.tokens += more.tokens;
+        taken.value += more.value;
+        taken.upper_bound = taken.upper_bound.max(taken.value);
+        self.fragment_lines = rest.lines;
+    }
+
+    fn line(&self, line: u32) -> &Line {
+        match self.instance.lines.get(line as usize) {
+            Some(line) => line,
+            None => &self.fragment_lines[line as usize - self.instance.lines.len()],
+        }
+    }
+
     /// Drops the last lines that were taken, forced ones apart, until `tokens` are saved.
     fn take_back(&self, taken: &mut Cover, tokens: u64) {
-        let group_of = |line: u32| self.instance.lines[line as usize].group as usize;
+        let group_of = |line: u32| self.line(line).group as usize;
         let mut members = vec![0u32; self.instance.groups.len()];
         for &line in &taken.lines {
             members[group_of(line)] += 1;
@@ -529,7 +652,7 @@ impl<T: Text> Keeper<'_, T> {
             };
             let group = group_of(line);
             members[group] -= 1;
-            saved += u64::from(self.instance.lines[line as usize].tokens);
+            saved += u64::from(self.line(line).tokens);
             if members[group] == 0 && !self.instance.groups[group].is_open {
                 saved += u64::from(self.instance.groups[group].tokens);
             }
@@ -538,7 +661,8 @@ impl<T: Text> Keeper<'_, T> {
 
     /// Makes the texts, and counts them exactly.
     fn outcome(&self, taken: &Cover) -> Result<Outcome> {
-        let mut is_taken = vec![false; self.instance.lines.len()];
+        let count = self.instance.lines.len();
+        let mut is_taken = vec![false; count + self.fragments.len()];
         let mut is_open: Vec<bool> = self
             .instance
             .groups
@@ -547,8 +671,14 @@ impl<T: Text> Keeper<'_, T> {
             .collect();
         for &line in &taken.lines {
             is_taken[line as usize] = true;
-            is_open[self.instance.lines[line as usize].group as usize] = true;
+            is_open[self.line(line).group as usize] = true;
         }
+        let mut fragments: Vec<(u32, Span)> = (count..)
+            .zip(&self.fragments)
+            .filter(|(line, _)| is_taken[*line])
+            .map(|(_, fragment)| *fragment)
+            .collect();
+        fragments.sort_unstable();
         let mut wanted = Vec::new();
         for (group, step) in self.steps.iter().enumerate() {
             if !is_open[group] || step.is_whole {
@@ -563,6 +693,13 @@ impl<T: Text> Keeper<'_, T> {
                 if piece.is_call && !spans.is_empty() {
                     continue;
                 }
+                let from = fragments.partition_point(|(line, _)| *line < piece.lines.start);
+                let pieces = fragments[from..].iter();
+                spans.extend(
+                    pieces
+                        .take_while(|(line, _)| *line < piece.lines.end)
+                        .map(|(_, span)| *span),
+                );
                 spans.sort_unstable();
                 wanted.push((piece.part, piece.message, Span::merged(&spans)));
             }

@@ -14,6 +14,7 @@ pub mod explain;
 mod keep;
 pub mod level;
 pub mod message;
+mod need;
 pub mod node;
 pub mod page;
 pub mod placeholder;

@@ -14,6 +14,7 @@ use crate::message::Role;
 use crate::node::Text;
 use crate::page::PageKey;
 use crate::policy::Policy;
+use crate::salience::index::LineAt;
 use crate::salience::signals::Signals;
 use crate::shrink::PartEdit;
 use crate::tokens::{Counter, Scale};
@@ -121,6 +122,15 @@ pub struct Recall {
     pub tokens: u32,
     /// The step that a pin will restore at the next compaction, if a pin asked for it.
     pub restores: Option<u32>,
+    /// The lines it shows, if they came back by themselves.
+    pub(crate) lines: Arc<[LineAt]>,
+}
+
+impl Recall {
+    /// Whether it came back by itself, because the newest messages need it.
+    pub fn is_automatic(&self) -> bool {
+        !self.lines.is_empty()
+    }
 }
 
 /// The note that leads to everything that is gone.
@@ -209,6 +219,12 @@ impl Plan {
     /// Whether a note of satchel's opens the window, because a user must.
     pub fn has_opener(&self) -> bool {
         self.opener_tokens > 0
+    }
+
+    /// Tokens of what came back by itself: it goes at the next compaction and does not cause one.
+    pub(crate) fn automatic_tokens(&self) -> u64 {
+        let automatic = self.recalls.iter().filter(|recall| recall.is_automatic());
+        automatic.map(|recall| u64::from(recall.tokens)).sum()
     }
 
     /// Tokens of the history as the window shows it, before neighbours are joined.

@@ -60,8 +60,20 @@ pub struct Policy {
     pub trigger: f64,
     /// Share of (budget − pinned) a compaction goes down to.
     pub target: f64,
+    /// The same where (budget − pinned) is small: there a note weighs as much as a line, and little
+    /// is rewritten.
+    pub small_target: f64,
+    /// Tokens of (budget − pinned) below which it is small; between `target` and `small_target` in
+    /// proportion.
+    pub small_tokens: u32,
     /// Share of (budget − pinned) up to which the newest steps stay whole.
     pub recent: f64,
+    /// Most of the newest steps that stay whole.
+    pub recent_steps: u32,
+    /// What an identifier is worth in a piece of a long line, beside one in a whole line.
+    pub fragment: f64,
+    /// Share of (budget − pinned) that lines may take which come back between two compactions.
+    pub recall: f64,
     /// Share of (budget − pinned) up to which the newest message stays whole.
     pub newest: f64,
     /// How salience is put together.
@@ -97,7 +109,12 @@ impl Default for Policy {
             max_messages: None,
             trigger: 1.0,
             target: 0.8,
+            small_target: 0.9,
+            small_tokens: 4_000,
             recent: 0.3,
+            recent_steps: 1,
+            fragment: 0.6,
+            recall: 0.06,
             newest: 0.85,
             salience: SalienceWeights::default(),
             likelihood: Likelihoods::default(),
@@ -106,6 +123,14 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// The target where (budget − pinned) is `free` tokens.
+    pub fn target_of(&self, free: u64) -> f64 {
+        let small = f64::from(self.small_tokens);
+        let shortage = ((small - free as f64) / (0.75 * small).max(1.0)).clamp(0.0, 1.0);
+        let more = (self.small_target.min(self.trigger) - self.target).max(0.0);
+        self.target + shortage * more
+    }
+
     /// Checks every setting against its range.
     ///
     /// # Errors
@@ -123,7 +148,10 @@ impl Policy {
         };
         share("trigger", self.trigger, 0.05, 1.0)?;
         share("target", self.target, 0.0, self.trigger)?;
+        share("small_target", self.small_target, 0.0, 1.0)?;
         share("recent", self.recent, 0.0, 1.0)?;
+        share("fragment", self.fragment, 0.0, 1.0)?;
+        share("recall", self.recall, 0.0, 1.0)?;
         share("newest", self.newest, 0.0, 1.0)?;
         let weights = &self.salience;
         share("salience.recency", weights.recency, 0.0, 1.0)?;

@@ -7,13 +7,15 @@
 mod recall;
 mod settings;
 
-use self::recall::place;
+pub(crate) use self::recall::fence;
+use self::recall::{check, place};
 pub use self::settings::MAX_TOKENS;
 use self::settings::{check_budget, check_tokens};
-use crate::compaction::{Shortfall, check_boundary, needs_compaction, settle_opener};
+use crate::compaction::{Shortfall, needs_compaction, settle_opener};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventKind};
 use crate::message::{Message, Role};
+use crate::need::needed;
 use crate::node::Text;
 use crate::page::{PageDirectory, Pointer, index_page, not_a_pointer, not_found};
 use crate::placeholder::placeholder_tokens;
@@ -250,12 +252,11 @@ impl<T: Text> WorkingSet<T> {
                     self.place_waiting();
                 }
                 if is_boundary {
-                    check_boundary(
+                    check(
                         &mut self.plan,
                         &self.transcript,
                         &self.settings,
                         &mut self.index,
-                        at,
                     )?;
                 }
             }
@@ -373,21 +374,15 @@ impl<T: Text> WorkingSet<T> {
             .is_none_or(|pending| pending.synthesized != synthesized)
         {
             self.pending = None;
-            if synthesized || needs_compaction(&self.plan, &self.transcript, &self.settings) {
+            if synthesized || self.is_boundary_due()? {
                 let mut plan = self.plan.clone();
                 if synthesized {
                     self.close_newest_in(Some(&mut plan));
                     let waiting = self.waiting.clone();
                     place(waiting, &mut plan, &self.transcript, &self.settings);
                 }
-                let at = self.transcript.len();
-                let shortfall = check_boundary(
-                    &mut plan,
-                    &self.transcript,
-                    &self.settings,
-                    &mut self.index,
-                    at,
-                )?;
+                let shortfall =
+                    check(&mut plan, &self.transcript, &self.settings, &mut self.index)?;
                 // A pending plan may be thrown away; its number is never given out again.
                 self.pending_plans += 1;
                 plan.revision = self.pending_plans << 32;
@@ -424,6 +419,15 @@ impl<T: Text> WorkingSet<T> {
             messages: self.transcript.len(),
             steps: plan.count_levels(),
         })
+    }
+
+    /// Whether the pending boundary changes anything.
+    fn is_boundary_due(&mut self) -> Result<bool> {
+        let (plan, transcript, settings) = (&self.plan, &self.transcript, &self.settings);
+        if needs_compaction(plan, transcript, settings) {
+            return Ok(true);
+        }
+        Ok(needed(plan, transcript, settings, &mut self.index)?.is_some())
     }
 
     /// The plan behind the newest window: with the pending compaction, if there is one.

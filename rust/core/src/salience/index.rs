@@ -79,6 +79,8 @@ pub struct Known {
     pub newest: u32,
     /// The shortest line of that message with it.
     pub line: LineAt,
+    /// The line that held it in the message before that one, if there was any.
+    pub before: Option<LineAt>,
     /// First byte of the identifier in the part's text, on that line.
     pub start: u32,
     /// Bytes of the identifier.
@@ -110,6 +112,9 @@ pub struct Index {
     /// Words of the leading instructions and the goal.
     task: Names,
     users: u32,
+    assistants: u32,
+    /// Assistant messages that act in fenced text.
+    fenced: u32,
 }
 
 impl Index {
@@ -138,9 +143,11 @@ impl Index {
         &self.task
     }
 
-    /// Whether more than a fifth of the messages are the user's: a dialogue.
+    /// Whether this is a dialogue: more than a fifth of the messages are the user's, and they are
+    /// not the answers to actions that the assistant writes into fenced text.
     pub fn is_dialogue(&self) -> bool {
-        u64::from(self.users) * 5 > self.counts.len() as u64
+        let acts_in_text = self.fenced * 2 > self.assistants;
+        u64::from(self.users) * 5 > self.counts.len() as u64 && !acts_in_text
     }
 
     /// The identifiers with this name part, oldest first; none if there are too many to tell
@@ -167,9 +174,10 @@ impl Index {
     fn read<T: Text>(&mut self, transcript: &Transcript<T>, message: usize) {
         let row = transcript.rows()[message];
         self.users += u32::from(row.is_user);
+        self.assistants += u32::from(row.role == Role::Assistant);
         let is_task = message < transcript.instructions_end() || transcript.goal() == Some(message);
         let acts = row.role == Role::Assistant && !has_calls(transcript, message);
-        let mut count = 0;
+        let (mut count, mut has_fence) = (0, false);
         for part in transcript.part_range(message) {
             let content = &transcript.all_parts()[part];
             if !is_read(content) {
@@ -189,6 +197,7 @@ impl Index {
                 scan_lines(content, text, |line, found| {
                     if acts && text[line.start as usize..line.end as usize].starts_with("```") {
                         reading.is_fenced = !reading.is_fenced;
+                        has_fence = true;
                     }
                     for identifier in found {
                         self.note(&reading, line, identifier, text, &mut count);
@@ -196,6 +205,7 @@ impl Index {
                 });
             });
         }
+        self.fenced += u32::from(has_fence);
         self.counts.push(count);
     }
 
@@ -219,6 +229,7 @@ impl Index {
             Known {
                 newest: reading.message,
                 line,
+                before: None,
                 start: found.start as u32,
                 bytes: (found.end - found.start) as u16,
                 form: found.form,
@@ -246,6 +257,7 @@ impl Index {
             *count += 1;
             known.reused |= reading.message - known.newest >= GAP;
             known.newest = reading.message;
+            known.before = Some(known.line);
             known.seen += 1;
             known.acted += u32::from(in_action);
             known.in_action = in_action;
@@ -330,6 +342,15 @@ pub fn scan<'t, T: Text>(part: &Part<T>, text: &'t str) -> Identifiers<'t> {
     }
 }
 
+/// Whether an identifier is all of a JSON string with a colon behind it.
+fn is_key(bytes: &[u8], identifier: Identifier) -> bool {
+    let before = identifier.start.checked_sub(1).and_then(|at| bytes.get(at));
+    let mut after = bytes.get(identifier.end..).unwrap_or(&[]).iter();
+    before == Some(&b'"')
+        && after.next() == Some(&b'"')
+        && after.find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
+}
+
 /// Calls `visit` with every line of a part's text and the identifiers on it. The arguments of a
 /// call are one line, whatever they hold: they are kept whole or not at all.
 pub fn scan_lines<T: Text>(
@@ -348,7 +369,10 @@ pub fn scan_lines<T: Text>(
         };
         on_line.clear();
         while let Some(identifier) = found.next_if(|identifier| identifier.start < end) {
-            on_line.push(identifier);
+            // The keys of arguments are the tool's, not what it was used on.
+            if part.kind != PartKind::Call || !is_key(bytes, identifier) {
+                on_line.push(identifier);
+            }
         }
         let line = LineAt {
             part: 0,

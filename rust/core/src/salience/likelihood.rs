@@ -4,9 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::identifiers::{Form, name_parts};
 use super::index::{Index, Known, Names};
-use super::line::signs_of;
+use super::line::{LineSigns, signs_of};
 use crate::message::Role;
 use crate::transcript::Row;
+
+/// Features of an identifier.
+pub const FEATURES: usize = 28;
+
+/// Tokens below which a message is short.
+const SHORT_TOKENS: u32 = 80;
 
 /// Weights of a logistic function: the likelihood that an identifier is used again at least six
 /// messages later is `1 / (1 + e^−s)`, s the sum of weight times feature.
@@ -111,38 +117,38 @@ impl Likelihood {
 
     /// Dialogues: more than a fifth of the messages are the user's.
     pub const DIALOGUE: Self = Self {
-        bias: -6.39,
-        path: 0.0,
-        dotted: 0.0,
-        number: -0.47,
-        digits: 0.56,
-        camel: 0.0,
-        snake: 0.29,
-        age: -0.14,
-        seen: 0.46,
-        acted: 0.65,
-        times_acted: -0.42,
-        by_assistant: 1.28,
-        by_user: 0.53,
-        in_action: 0.98,
-        crowd: 0.43,
-        error_line: -2.63,
-        definition_line: -0.43,
-        header_line: 0.0,
-        edge_line: 1.72,
-        line_length: -0.10,
-        in_task: 0.88,
-        in_newest: -0.60,
-        company: 0.35,
-        short_message: -1.66,
-        ever_by_user: 0.60,
-        first_in_action: 0.26,
-        reused: 1.14,
-        history: 0.24,
+        bias: -4.54,
+        path: -0.04,
+        dotted: -0.88,
+        number: 1.09,
+        digits: 1.71,
+        camel: -0.11,
+        snake: 0.39,
+        age: 0.17,
+        seen: 0.50,
+        acted: 0.61,
+        times_acted: -0.58,
+        by_assistant: 1.10,
+        by_user: 0.44,
+        in_action: 0.27,
+        crowd: 0.01,
+        error_line: -2.33,
+        definition_line: -0.61,
+        header_line: 0.00,
+        edge_line: 1.33,
+        line_length: 0.02,
+        in_task: 1.43,
+        in_newest: -0.23,
+        company: 0.04,
+        short_message: -0.79,
+        ever_by_user: 0.15,
+        first_in_action: 0.29,
+        reused: 0.59,
+        history: -0.54,
     };
 
     /// Every weight, in the order of the fields.
-    pub fn weights(&self) -> [f64; 28] {
+    pub fn weights(&self) -> [f64; FEATURES] {
         [
             self.bias,
             self.path,
@@ -192,32 +198,45 @@ pub struct Moment<'a> {
 /// The line an identifier stands on, looked at once for all that stand there.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot {
-    sum: f64,
-    is_edge: f64,
+    signs: LineSigns,
+    length: f64,
+    is_edge: bool,
     company: f64,
 }
 
 impl Moment<'_> {
     /// What the line says: its words, its place (line `number` of `lines`), its length, and how
     /// many of its identifiers the newest messages hold.
-    pub fn spot(&self, line: &str, number: u32, lines: u32, company: u32) -> Spot {
-        let weights = self.weights;
-        let signs = signs_of(line);
-        let flag = |is_set: bool| f64::from(u8::from(is_set));
+    pub fn spot(line: &str, number: u32, lines: u32, company: u32) -> Spot {
         Spot {
-            sum: weights.error_line * flag(signs.is_error)
-                + weights.definition_line * flag(signs.is_definition)
-                + weights.header_line * flag(signs.is_header)
-                + weights.line_length * (1.0 + line.len() as f64).ln(),
-            is_edge: flag(number < 2 || number + 3 >= lines),
+            signs: signs_of(line),
+            length: (1.0 + line.len() as f64).ln(),
+            is_edge: number < 2 || number.saturating_add(3) >= lines,
             company: f64::from(company),
         }
     }
 
     /// How likely the identifier is used again.
     pub fn likelihood(&self, name: &str, hash: u64, known: &Known, row: &Row, spot: Spot) -> f64 {
-        let weights = self.weights;
-        let flag = |is_set: bool| f64::from(u8::from(is_set));
+        let features = self.features(name, hash, known, row, spot);
+        let weights = self.weights.weights();
+        let sum: f64 = weights
+            .iter()
+            .zip(features)
+            .map(|(weight, feature)| weight * feature)
+            .sum();
+        1.0 / (1.0 + (-sum).exp())
+    }
+
+    /// The features of an identifier, in the order of [`Likelihood::weights`].
+    pub fn features(
+        &self,
+        name: &str,
+        hash: u64,
+        known: &Known,
+        row: &Row,
+        spot: Spot,
+    ) -> [f64; FEATURES] {
         let is_number = known.form.contains(Form::NUMBER);
         let messages = self.index.len() as f64;
         let age = messages - f64::from(known.newest) - 1.0;
@@ -229,33 +248,40 @@ impl Moment<'_> {
         }
         let words = words.max(1.0);
         let own = flag(self.newest_names.contains(&hash));
-        let company = (spot.company - own).clamp(0.0, 3.0) / 3.0;
         let crowd = f64::from(self.index.count_of(known.newest as usize));
-        let sum = weights.bias
-            + weights.path * flag(known.form.contains(Form::PATH))
-            + weights.dotted * flag(known.form.contains(Form::DOTTED))
-            + weights.number * flag(is_number)
-            + weights.digits * flag(known.form.contains(Form::DIGITS) && !is_number)
-            + weights.camel * flag(known.form.contains(Form::CAMEL))
-            + weights.snake * flag(known.form.contains(Form::SNAKE))
-            + weights.age * (1.0 + age.max(0.0)).ln()
-            + weights.seen * f64::from(known.seen.max(1)).ln()
-            + weights.acted * flag(known.acted > 0)
-            + weights.times_acted * (1.0 + f64::from(known.acted)).ln()
-            + weights.by_assistant * flag(row.role == Role::Assistant)
-            + weights.by_user * flag(row.is_user)
-            + weights.in_action * flag(known.in_action)
-            + weights.crowd * (1.0 + crowd).ln()
-            + spot.sum
-            + weights.edge_line * spot.is_edge
-            + weights.in_task * (task / words)
-            + weights.in_newest * (newest / words)
-            + weights.company * company
-            + weights.short_message * flag(row.tokens < 80)
-            + weights.ever_by_user * flag(known.by_user)
-            + weights.first_in_action * flag(known.first_in_action)
-            + weights.reused * flag(known.reused)
-            + weights.history * (1.0 + messages).ln();
-        1.0 / (1.0 + (-sum).exp())
+        [
+            1.0,
+            flag(known.form.contains(Form::PATH)),
+            flag(known.form.contains(Form::DOTTED)),
+            flag(is_number),
+            flag(known.form.contains(Form::DIGITS) && !is_number),
+            flag(known.form.contains(Form::CAMEL)),
+            flag(known.form.contains(Form::SNAKE)),
+            (1.0 + age.max(0.0)).ln(),
+            f64::from(known.seen.max(1)).ln(),
+            flag(known.acted > 0),
+            (1.0 + f64::from(known.acted)).ln(),
+            flag(row.role == Role::Assistant),
+            flag(row.is_user),
+            flag(known.in_action),
+            (1.0 + crowd).ln(),
+            flag(spot.signs.is_error),
+            flag(spot.signs.is_definition),
+            flag(spot.signs.is_header),
+            flag(spot.is_edge),
+            spot.length,
+            task / words,
+            newest / words,
+            (spot.company - own).clamp(0.0, 3.0) / 3.0,
+            flag(row.tokens < SHORT_TOKENS),
+            flag(known.by_user),
+            flag(known.first_in_action),
+            flag(known.reused),
+            (1.0 + messages).ln(),
+        ]
     }
+}
+
+fn flag(is_set: bool) -> f64 {
+    f64::from(u8::from(is_set))
 }
