@@ -316,7 +316,6 @@ impl<T: Text> Compaction<'_, T> {
                         },
                     );
                     plan.gone_steps -= 1;
-                    plan.gone_tokens -= u64::from(bounds.tokens);
                 }
             }
             plan.decide(step, Level::Verbatim, Reason::Pinned);
@@ -350,7 +349,6 @@ impl<T: Text> Compaction<'_, T> {
         let soft = self.soft(plan);
         let fixed = self.fixed(plan, &soft)?;
         let room = Room {
-            most: self.room.saturating_sub(fixed),
             target: self.target().saturating_sub(fixed),
             free: self.free,
             budget: self.settings.budget,
@@ -364,11 +362,11 @@ impl<T: Text> Compaction<'_, T> {
             room,
             squeeze,
         )?;
-        self.apply(plan, outcome);
+        Self::apply(plan, outcome);
         Ok(())
     }
 
-    fn apply(&self, plan: &mut Plan, outcome: Outcome) {
+    fn apply(plan: &mut Plan, outcome: Outcome) {
         let mut gone = Vec::new();
         for kept in outcome.steps {
             let step = plan.shown[kept.shown].step;
@@ -394,35 +392,31 @@ impl<T: Text> Compaction<'_, T> {
         }
         plan.density = outcome.density;
         plan.worth = (outcome.value, outcome.upper_bound);
-        self.remove(plan, &gone);
+        Self::remove(plan, &gone);
         plan.sum();
     }
 
     /// Tokens of everything but the soft steps, with the note as large as it may become.
     fn fixed(&self, plan: &Plan, soft: &[usize]) -> Result<u64> {
         let soft_tokens = shown_tokens(plan, soft);
-        let root = self.root_note(plan, soft.len() as u32, soft_tokens)?;
-        // The final note counts fewer steps; a figure of other length costs a token or two.
-        let root_tokens = u64::from(root.tokens) + 4;
+        let root_tokens = u64::from(self.root_note()?.tokens);
         let old_root = plan.root.as_ref().map_or(0, |root| u64::from(root.tokens));
         Ok(self.total(plan) - soft_tokens - old_root + root_tokens)
     }
 
     /// Takes the entries at `gone` (ascending positions in `shown`) out of the window.
-    fn remove(&self, plan: &mut Plan, gone: &[usize]) {
+    fn remove(plan: &mut Plan, gone: &[usize]) {
         let (mut at, mut next) = (0, gone.iter().copied().peekable());
-        let (mut steps, mut tokens) = (0, 0);
-        plan.shown.retain(|shown| {
+        let mut steps = 0;
+        plan.shown.retain(|_| {
             let doomed = next.next_if_eq(&at).is_some();
             at += 1;
             if doomed {
                 steps += 1;
-                tokens += u64::from(self.transcript.steps()[shown.step as usize].tokens);
             }
             !doomed
         });
         plan.gone_steps += steps;
-        plan.gone_tokens += tokens;
     }
 
     /// At most `max_messages`, hard ones counted, and within the target.
@@ -454,15 +448,15 @@ impl<T: Text> Compaction<'_, T> {
             plan.decide(step, Level::Gone, Reason::Oldest);
             gone.push(at);
         }
-        self.remove(plan, &gone);
+        Self::remove(plan, &gone);
         plan.sum();
         Ok(())
     }
 
-    /// The note as it would read with `more` further steps gone.
-    fn root_note(&self, plan: &Plan, more: u32, more_tokens: u64) -> Result<Root> {
+    /// The note that leads to what is gone. It says the same as long as anything is, so that the
+    /// window before the first step that changed stays in the provider's cache.
+    fn root_note(&self) -> Result<Root> {
         let pointer = self.settings.key.index_pointer();
-        let _ = (more, more_tokens);
         let text = format!(
             "<satchel-index>\nEarlier steps are paged out, none is lost: page_in(\"{pointer}\") lists \
              them. This note is not the user's.\n</satchel-index>"
@@ -478,7 +472,7 @@ impl<T: Text> Compaction<'_, T> {
     fn settle_root(&self, plan: &mut Plan) -> Result<()> {
         plan.root = match plan.gone_steps {
             0 => None,
-            _ => Some(self.root_note(plan, 0, 0)?),
+            _ => Some(self.root_note()?),
         };
         Ok(())
     }

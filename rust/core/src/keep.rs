@@ -30,6 +30,9 @@ const LONG_LINE: usize = 200;
 /// Bytes that a fragment shows before and after its identifier.
 const FRAGMENT_BYTES: usize = 48;
 
+/// Bytes of what stands between two kept lines that are kept as well.
+const GAP_BYTES: u32 = 4;
+
 /// Newest messages whose words and identifiers count as present.
 const NEWEST: usize = 3;
 
@@ -47,8 +50,6 @@ pub(crate) enum Squeeze {
 /// The room that a compaction has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Tokens for the soft steps, at most.
-    pub(crate) most: u64,
     /// Tokens for the soft steps, if possible.
     pub(crate) target: u64,
     /// Tokens of the budget beside what is pinned.
@@ -108,6 +109,30 @@ pub(crate) fn newest_of<T: Text>(
         }
     }
     (words, names)
+}
+
+/// The end of the lines that end by `at`; `at` itself inside a long line.
+fn whole_lines_up_to(text: &str, at: usize) -> u32 {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+    let at = if at == end || end - start > LONG_LINE {
+        at
+    } else {
+        start.saturating_sub(1)
+    };
+    at as u32
+}
+
+/// The start of the lines that start at `at` or later; `at` itself inside a long line.
+fn whole_lines_from(text: &str, at: usize) -> u32 {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+    let at = if at == start || end - start > LONG_LINE {
+        at
+    } else {
+        (end + 1).min(text.len())
+    };
+    at as u32
 }
 
 /// The best use of `room`.
@@ -422,8 +447,13 @@ impl<T: Text> Keeper<'_, T> {
             let parts = self.transcript.parts(message).len() as u64;
             let tokens = (self.room.target / 2 / parts.max(1)).max(16) as f64;
             if let Some((head, tail)) = head_and_tail(text, (tokens / per_byte) as usize) {
-                let (head, tail) = (head.len() as u32, (text.len() - tail.len()) as u32);
-                for span in [Span::new(0, head), Span::new(tail, text.len() as u32)] {
+                let head = whole_lines_up_to(text, head.len());
+                let tail = whole_lines_from(text, text.len() - tail.len());
+                let end = text.strip_suffix('\n').unwrap_or(text).len() as u32;
+                for span in [Span::new(0, head), Span::new(tail.min(end), end)] {
+                    if span.bytes() == 0 {
+                        continue;
+                    }
                     let number = self.push_line(group, span, cost(span.bytes()), &mut Vec::new());
                     self.instance.forced.push(number);
                 }
@@ -482,7 +512,7 @@ impl<T: Text> Keeper<'_, T> {
                         .moment
                         .likelihood(name, identifier.hash, &known, &row, spot);
                     match self.instance.values.get_mut(number_of as usize) {
-                        Some(slot) => *slot = value,
+                        Some(worth) => *worth = value,
                         None => self.instance.values.push(value),
                     }
                 }
@@ -680,6 +710,12 @@ impl<T: Text> Keeper<'_, T> {
             .collect();
         fragments.sort_unstable();
         let mut wanted = Vec::new();
+        let shown_edit = |part: u32| {
+            let message = self.transcript.message_of_part(part as usize);
+            let step = self.transcript.rows()[message].step;
+            let shown = self.plan.find(step)?;
+            shown.edits.iter().find(|edit| edit.part == part)
+        };
         for (group, step) in self.steps.iter().enumerate() {
             if !is_open[group] || step.is_whole {
                 continue;
@@ -701,15 +737,15 @@ impl<T: Text> Keeper<'_, T> {
                         .map(|(_, span)| *span),
                 );
                 spans.sort_unstable();
-                wanted.push((piece.part, piece.message, Span::merged(&spans)));
+                // A line as short as the sign of a gap fills it, if it is still there.
+                let slack = if shown_edit(piece.part).is_none() {
+                    GAP_BYTES
+                } else {
+                    0
+                };
+                wanted.push((piece.part, piece.message, Span::merged(&spans, slack)));
             }
         }
-        let shown_edit = |part: u32| {
-            let message = self.transcript.message_of_part(part as usize);
-            let step = self.transcript.rows()[message].step;
-            let shown = self.plan.find(step)?;
-            shown.edits.iter().find(|edit| edit.part == part)
-        };
         // What is shown already is neither made nor counted again.
         wanted.retain(|(part, _, spans)| {
             shown_edit(*part).is_none_or(|edit| edit.kept[..] != spans[..])

@@ -4,7 +4,7 @@
 //! A candidate is an identifier that is paged out and shares a word with the newest two messages, or
 //! stood on one line with one of their identifiers. Its line comes back if it is worth as much per
 //! token as the last line that the newest compaction kept. Cost: in proportion to the newest two
-//! messages, [`MOST_WORDS`] and [`MOST_CANDIDATES`] at most.
+//! messages, and to the texts of at most [`MOST_JUDGED`] lines.
 
 use std::fmt::Write as _;
 
@@ -23,8 +23,10 @@ use crate::working_set::fence;
 /// Words, and identifiers, of a text that are looked up.
 const MOST_WORDS: usize = 512;
 
-/// Identifiers that are judged.
-const MOST_CANDIDATES: usize = 256;
+/// Identifiers that are looked for, and those of them that are judged, which means to read their
+/// lines.
+const MOST_CANDIDATES: usize = 512;
+const MOST_JUDGED: usize = 48;
 
 /// Newest messages that may need something.
 const NEWEST: usize = 2;
@@ -73,7 +75,7 @@ pub(crate) fn needed<T: Text>(
     let limit = share
         .saturating_sub(plan.automatic_tokens())
         .min(room.saturating_sub(total + around));
-    let mut lines = judge(transcript, settings, index, names);
+    let mut lines = judge(transcript, settings, index, &names);
     lines.retain(|line| {
         line.value >= LEAST_VALUE
             && line.tokens < LONG_TOKENS
@@ -158,8 +160,14 @@ fn candidates<T: Text>(
             }
         });
     }
-    found.sort_unstable_by_key(|(hash, known)| (known.line, *hash));
+    // What was used before first, then the newest: few others are ever needed.
+    found.sort_unstable_by_key(|(hash, known)| {
+        let signs = [known.acted > 0, known.reused, known.by_user];
+        (std::cmp::Reverse((signs, known.newest)), *hash)
+    });
     found.dedup_by_key(|(hash, _)| *hash);
+    found.truncate(MOST_JUDGED);
+    found.sort_unstable_by_key(|(hash, known)| (known.line, *hash));
     found
 }
 
@@ -193,7 +201,7 @@ fn judge<T: Text>(
     transcript: &Transcript<T>,
     settings: &Settings,
     index: &Index,
-    names: Vec<(u64, Known)>,
+    names: &[(u64, Known)],
 ) -> Vec<Candidate> {
     let (newest_words, newest_names) = newest_of(transcript, transcript.len(), NEWEST, MOST_WORDS);
     let likelihoods = &settings.policy.likelihood;
@@ -221,12 +229,18 @@ fn judge<T: Text>(
                 let (Some(words), Some(name)) = (text.get(start..end), text.get(name)) else {
                     continue;
                 };
-                let present = |hash: u64| newest_names.contains(&hash);
-                let company = scan(part, words)
-                    .filter(|other| present(other.hash))
-                    .take(4);
                 let row = transcript.rows()[known.newest as usize];
-                let spot = Moment::spot(words, u32::MAX / 2, u32::MAX, company.count() as u32);
+                let spot = match newest {
+                    Some((at, spot)) if at == line => spot,
+                    _ => {
+                        let found = scan(part, words);
+                        let others = found.filter(|other| newest_names.contains(&other.hash));
+                        let company = others.take(4).count() as u32;
+                        // Where in its text the line stands would cost a look at all of it.
+                        Moment::spot(words, u32::MAX / 2, u32::MAX, company)
+                    }
+                };
+                newest = Some((line, spot));
                 let value = moment.likelihood(name, *hash, known, &row, spot);
                 match lines.last_mut() {
                     Some(last) if last.line == line => last.value += value,

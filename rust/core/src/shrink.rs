@@ -4,8 +4,6 @@
 //! lines, each as it was, with one note; arguments become one placeholder object; reasoning and
 //! blocks of unknown kind are never touched.
 
-use std::fmt::Write as _;
-
 use crate::error::Result;
 use crate::message::{Body, Part, PartKind};
 use crate::node::{Text, Value};
@@ -35,12 +33,13 @@ impl Span {
         self.end - self.start
     }
 
-    /// Sorted spans, with those that overlap or are only a line end apart as one.
-    pub fn merged(sorted: &[Self]) -> Vec<Self> {
+    /// Sorted spans, with those that overlap, or that only a line end and `slack` further bytes
+    /// separate, as one.
+    pub fn merged(sorted: &[Self], slack: u32) -> Vec<Self> {
         let mut merged: Vec<Self> = Vec::with_capacity(sorted.len());
         for span in sorted {
             match merged.last_mut() {
-                Some(last) if span.start <= last.end.saturating_add(1) => {
+                Some(last) if span.start <= last.end.saturating_add(1 + slack) => {
                     last.end = last.end.max(span.end);
                 }
                 _ => merged.push(*span),
@@ -167,23 +166,27 @@ fn block_texts<T: Text>(value: &Value<T>) -> String {
     out
 }
 
-/// The kept lines of a text, a sign where something is left out between them, and at the end what
-/// was left out and where it is.
+/// The kept lines of a text. Where something is left out first stands what was left out and where
+/// it is, where something is left out again a sign.
 fn shortened<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) -> String {
+    let note = note(part, text, kept, pointer);
     let mut out = String::new();
+    let mut is_noted = false;
     let mut end = 0;
-    let mut lines = 0;
     for span in kept {
         let (start, stop) = (span.start as usize, span.end as usize);
         let (Some(gap), Some(words)) = (text.get(end..start), text.get(start..stop)) else {
             continue;
         };
-        let begins = start == 0 || text.as_bytes()[start - 1] == b'\n';
-        if begins {
-            if !gap.trim().is_empty() && end > 0 {
-                out.push_str("…\n");
-            }
-        } else {
+        let is_gap = !gap.trim().is_empty();
+        if is_gap && !is_noted {
+            out.push_str(&note);
+            out.push('\n');
+            is_noted = true;
+        } else if is_gap && is_at_line(text, start) {
+            out.push_str("…\n");
+        }
+        if !is_at_line(text, start) {
             out.push('…');
         }
         out.push_str(words);
@@ -191,9 +194,22 @@ fn shortened<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointe
             out.push('…');
         }
         out.push('\n');
-        lines += words.matches('\n').count() + 1;
         end = stop;
     }
+    if !is_noted {
+        out.push_str(&note);
+    } else if text.get(end..).is_some_and(|rest| !rest.trim().is_empty()) {
+        out.push('…');
+    }
+    out
+}
+
+fn is_at_line(text: &str, at: usize) -> bool {
+    at == 0 || text.as_bytes()[at - 1] == b'\n'
+}
+
+/// What was left out of a text, how much of it, and where all of it is.
+fn note<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) -> String {
     let what = match part.kind {
         PartKind::Result if part.is_error => "failed result, ",
         PartKind::Image => "image, ",
@@ -201,39 +217,21 @@ fn shortened<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointe
         PartKind::File => "file, ",
         _ => "",
     };
-    let all = text.matches('\n').count() + usize::from(!text.is_empty() && !text.ends_with('\n'));
-    // Writing to a String cannot fail.
-    let _ = match (all, kept.len()) {
-        (0, _) => write!(
-            out,
-            "[{what}{} tokens: page_in(\"{pointer}\")]",
-            part.tokens
-        ),
-        (1, 0) => write!(
-            out,
-            "[… {what}{} characters: page_in(\"{pointer}\")]",
-            text.chars().count()
-        ),
-        (1, _) => {
-            let left = text.chars().count() - kept_chars(text, kept);
-            write!(
-                out,
-                "[… {left} of {} characters: page_in(\"{pointer}\")]",
-                text.chars().count()
-            )
-        }
-        (_, 0) => write!(out, "[… {what}{all} lines: page_in(\"{pointer}\")]"),
-        _ => {
-            let left = all.saturating_sub(lines);
-            write!(out, "[… {left} of {all} lines: page_in(\"{pointer}\")]")
-        }
-    };
-    out
-}
-
-fn kept_chars(text: &str, kept: &[Span]) -> usize {
     let words = kept
         .iter()
         .filter_map(|span| text.get(span.start as usize..span.end as usize));
-    words.map(|words| words.chars().count()).sum()
+    let lines = text.lines().count();
+    let shown: usize = words.clone().map(|words| words.lines().count()).sum();
+    let amount = match (lines, kept.is_empty()) {
+        (0, _) => format!("{} tokens", part.tokens),
+        (1, true) => format!("{} characters", text.chars().count()),
+        (1, false) => {
+            let all = text.chars().count();
+            let shown: usize = words.map(|words| words.chars().count()).sum();
+            format!("{} of {all} characters", all.saturating_sub(shown))
+        }
+        (_, true) => format!("{lines} lines"),
+        _ => format!("{} of {lines} lines", lines.saturating_sub(shown)),
+    };
+    format!("[… {what}{amount}: page_in(\"{pointer}\")]")
 }

@@ -49,6 +49,8 @@ pub struct WorkingSet<T> {
     /// What is known of the identifiers; a function of the messages it has read.
     index: Index,
     pending: Option<Pending>,
+    /// Messages before the boundary that was checked last and changes nothing.
+    quiet: Option<usize>,
     directory: PageDirectory,
     /// Messages before the newest boundary that was folded.
     boundary: u32,
@@ -114,6 +116,7 @@ impl<T: Text> WorkingSet<T> {
             plan: Plan::default(),
             index: Index::default(),
             pending: None,
+            quiet: None,
             directory: PageDirectory::default(),
             boundary: 0,
             pending_plans: 0,
@@ -169,6 +172,7 @@ impl<T: Text> WorkingSet<T> {
                 self.transcript.go_back(mark);
                 // It may have read what was taken back; it reads again what is needed.
                 self.index = Index::default();
+                self.quiet = None;
                 self.boundary = boundary;
                 self.waiting = waiting;
             }
@@ -251,7 +255,7 @@ impl<T: Text> WorkingSet<T> {
                     self.close_newest_in(None);
                     self.place_waiting();
                 }
-                if is_boundary {
+                if is_boundary && (abandons || self.quiet != Some(at)) {
                     check(
                         &mut self.plan,
                         &self.transcript,
@@ -330,6 +334,7 @@ impl<T: Text> WorkingSet<T> {
             }
         }
         self.pending = None;
+        self.quiet = None;
         Ok(())
     }
 
@@ -423,11 +428,15 @@ impl<T: Text> WorkingSet<T> {
 
     /// Whether the pending boundary changes anything.
     fn is_boundary_due(&mut self) -> Result<bool> {
-        let (plan, transcript, settings) = (&self.plan, &self.transcript, &self.settings);
-        if needs_compaction(plan, transcript, settings) {
-            return Ok(true);
+        let at = self.transcript.len();
+        if self.quiet == Some(at) {
+            return Ok(false);
         }
-        Ok(needed(plan, transcript, settings, &mut self.index)?.is_some())
+        let (plan, transcript, settings) = (&self.plan, &self.transcript, &self.settings);
+        let is_due = needs_compaction(plan, transcript, settings)
+            || needed(plan, transcript, settings, &mut self.index)?.is_some();
+        self.quiet = (!is_due).then_some(at);
+        Ok(is_due)
     }
 
     /// The plan behind the newest window: with the pending compaction, if there is one.

@@ -74,6 +74,10 @@ impl LineAt {
 
 /// What is known of one identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "signs that have nothing to do with each other"
+)]
 pub struct Known {
     /// Raw index of the newest message that holds it.
     pub newest: u32,
@@ -111,7 +115,10 @@ pub struct Index {
     counts: Vec<u32>,
     /// Words of the leading instructions and the goal.
     task: Names,
-    users: u32,
+    /// User messages that do not follow one.
+    turns: u32,
+    /// Whether the newest message is one.
+    spoke: bool,
     assistants: u32,
     /// Assistant messages that act in fenced text.
     fenced: u32,
@@ -143,11 +150,11 @@ impl Index {
         &self.task
     }
 
-    /// Whether this is a dialogue: more than a fifth of the messages are the user's, and they are
-    /// not the answers to actions that the assistant writes into fenced text.
+    /// Whether this is a dialogue: more than a fifth of the messages begin a turn of the user's, and
+    /// they are not the answers to actions that the assistant writes into fenced text.
     pub fn is_dialogue(&self) -> bool {
         let acts_in_text = self.fenced * 2 > self.assistants;
-        u64::from(self.users) * 5 > self.counts.len() as u64 && !acts_in_text
+        u64::from(self.turns) * 5 > self.counts.len() as u64 && !acts_in_text
     }
 
     /// The identifiers with this name part, oldest first; none if there are too many to tell
@@ -173,7 +180,11 @@ impl Index {
 
     fn read<T: Text>(&mut self, transcript: &Transcript<T>, message: usize) {
         let row = transcript.rows()[message];
-        self.users += u32::from(row.is_user);
+        let is_result = |part: &Part<T>| part.kind == PartKind::Result;
+        // What a client puts beside results is not the user's turn.
+        let speaks = row.is_user && !transcript.parts(message).iter().any(is_result);
+        self.turns += u32::from(speaks && !self.spoke);
+        self.spoke = speaks;
         self.assistants += u32::from(row.role == Role::Assistant);
         let is_task = message < transcript.instructions_end() || transcript.goal() == Some(message);
         let acts = row.role == Role::Assistant && !has_calls(transcript, message);
@@ -253,7 +264,13 @@ impl Index {
             return;
         }
         known.by_user |= reading.by_user;
-        if known.newest != reading.message {
+        if known.newest == reading.message {
+            known.acted += u32::from(in_action && !known.in_action);
+            known.in_action |= in_action;
+            if line.bytes() >= known.line.bytes() {
+                return;
+            }
+        } else {
             *count += 1;
             known.reused |= reading.message - known.newest >= GAP;
             known.newest = reading.message;
@@ -261,12 +278,6 @@ impl Index {
             known.seen += 1;
             known.acted += u32::from(in_action);
             known.in_action = in_action;
-        } else {
-            known.acted += u32::from(in_action && !known.in_action);
-            known.in_action |= in_action;
-            if line.bytes() >= known.line.bytes() {
-                return;
-            }
         }
         known.line = line;
         known.start = found.start as u32;
