@@ -241,6 +241,12 @@ impl Plan {
         self.revision
     }
 
+    /// What the lines are worth that the newest compaction chose, and what no choice within its room
+    /// could exceed: sums of likelihoods.
+    pub fn worth(&self) -> (f64, f64) {
+        self.worth
+    }
+
     /// Steps pinned by events.
     pub fn pins(&self) -> &BTreeSet<u32> {
         &self.pins
