@@ -1,68 +1,119 @@
-"""The long run of the repair property: random damage, every dialect, every mode.
+"""The long run of the repair and window properties: random damage, every dialect, every mode.
 
-``python benches/python/soak_repair.py 20000`` takes a while; CI runs the same property small.
+``python benches/python/soak_repair.py 20000`` takes a while; ``--dialect`` runs one of the five,
+``--seed`` other histories. CI runs the same checks over a few (``test_soak.py``).
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
-from typing import Any, get_args
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "python"))
 
+import properties
 import satchel
-from satchel.testing import AnyDialect, histories
+from satchel._histories import Rolled, make_history
+from satchel.repairing import PLACEHOLDERS
+from satchel.testing import Dialect
 
-MODES = ("synthesize", "drop", "flatten")
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Message = dict[str, Any]
+Mode = Literal["synthesize", "drop", "flatten"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+BUDGETS = (1, 60, 150, 300, 500, 800, 1_200, 2_000, 4_000, 50_000)
+"""Tokens; from where nothing fits to where everything does."""
 
 
-def soak(dialect: AnyDialect, count: int, start: int) -> tuple[int, int]:
-    """Repairs ``count`` damaged histories in every mode; how many were refused, and repaired.
+def check_repair(messages: list[Message], dialect: Dialect, mode: Mode) -> str:
+    """Checks one repair; ``repaired``, or ``refused`` if a message cannot be understood.
 
     Raises:
-        AssertionError: an error is left, or a second repair changes something.
+        AssertionError: the repair breaks a promise.
     """
-    figures = [0, 0]
+    before = repr(messages)
+    try:
+        repaired = satchel.repair(messages, dialect, mode=mode)
+    except satchel.InputError as error:
+        properties.refused(error, messages)
+        return "refused"
+    case = (messages, repaired)
+    assert repr(messages) == before, case
+    assert errors(repaired, dialect) == [], (case, errors(repaired, dialect))
+    again = satchel.repair(repaired, dialect, mode=mode)
+    assert len(again) == len(repaired), (case, again)
+    assert all(map(lambda a, b: a is b, again, repaired)), (case, again)
+    properties.nothing_invented(repaired, messages, PLACEHOLDERS)
+    places = properties.places(repaired, messages)
+    assert places == sorted(places), (case, places)
+    return "repaired"
 
-    @seed(start)
-    @settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(histories(dialect, damage=True))
-    def check(messages: list[dict[str, Any]]) -> None:
+
+def check_window(messages: list[Message], dialect: Dialect, budget: int) -> str:
+    """Checks one window; ``window``, ``refused`` as above, or ``over`` if the hard part is larger.
+
+    Raises:
+        AssertionError: the window breaks a promise.
+    """
+    packer = satchel.Assembler("gpt-4o", dialect=dialect, budget=budget)
+    try:
+        window = packer.assemble(messages, open_calls="synthesize")
+    except satchel.BudgetError:
+        return "over"
+    except satchel.InputError as error:
+        properties.refused(error, messages)
+        return "refused"
+    case = (budget, messages, window.messages)
+    assert window.tokens <= budget, (window.tokens, case)
+    assert errors(window.messages, dialect) == [], (errors(window.messages, dialect), case)
+    return "window"
+
+
+def errors(messages: Sequence[Any], dialect: str) -> list[str]:
+    """Codes of what the provider would reject."""
+    found = satchel.lint(messages, dialect)
+    return [one.code for one in found if one.severity == "error"]
+
+
+def soak(dialect: Dialect, count: int, seed: int) -> Counter[str]:
+    """Checks ``count`` damaged histories in every mode and in two budgets; how they went.
+
+    Raises:
+        AssertionError: a promise is broken.
+    """
+    figures: Counter[str] = Counter()
+    for number in range(count):
+        rng = Random(f"{dialect} {seed} {number}")  # noqa: S311 - not for secrets
+        messages = make_history(Rolled(rng), dialect, max_steps=8, damage=True)
+        figures["histories"] += 1
         for mode in MODES:
-            try:
-                repaired = satchel.repair(messages, dialect, mode=mode)
-            except satchel.InputError as error:
-                assert error.index is not None
-                figures[0] += 1
-                continue
-            figures[1] += 1
-            found = [one for one in satchel.lint(repaired, dialect) if one.severity == "error"]
-            assert not found, (messages, repaired, found)
-            again = satchel.repair(repaired, dialect, mode=mode)
-            assert len(again) == len(repaired), (messages, repaired, again)
-            assert all(map(lambda a, b: a is b, again, repaired)), (messages, repaired, again)
-
-    check()
-    return figures[0], figures[1]
+            figures[check_repair(messages, dialect, mode)] += 1
+        for budget in rng.sample(BUDGETS, 2):
+            figures[f"windows {check_window(messages, dialect, budget)}"] += 1
+    return figures
 
 
 def main() -> None:
-    """Runs all dialects and prints a line for each."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
-    for dialect in get_args(AnyDialect):
+    """Runs the dialects and prints a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=1_000)
+    parser.add_argument("--dialect", choices=DIALECTS, action="append")
+    parser.add_argument("--seed", type=int, default=7)
+    chosen = parser.parse_args()
+    for dialect in chosen.dialect or DIALECTS:
         start = time.perf_counter()
-        refused, repaired = soak(dialect, count, start=7)
+        figures = soak(dialect, chosen.count, chosen.seed)
         took = time.perf_counter() - start
-        print(
-            f"{dialect:<18}{repaired:>8} repaired {refused:>8} refused {took:>8.0f} s", flush=True
-        )
+        told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(figures.items()))
+        print(f"{dialect}: {told}; {took:,.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-import warnings
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from satchel._cli_files import check_out, json_text, write_file
 from satchel._cli_frame import (
     FAILED,
     AsJson,
@@ -22,6 +20,7 @@ from satchel._cli_frame import (
     SkipErrors,
     app,
     error_json,
+    known_model,
     print_json,
     progress,
     reporting,
@@ -29,7 +28,7 @@ from satchel._cli_frame import (
     told_dialect,
 )
 from satchel.errors import InputError, SatchelError
-from satchel.reading import STDIN, Transcript, file_error, transcript_files
+from satchel.reading import Transcript, file_error, transcript_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Chosen", "FileCount", "OpenCalls", "Packed"]
 
-_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _DEFAULT_ENCODING: Final = "o200k_base"
 
 
@@ -159,7 +157,11 @@ def _count_conversation(
     from satchel import models  # noqa: PLC0415 - slow to load
     from satchel.counting import counter as counter_of  # noqa: PLC0415 - likewise
 
-    named = None if encoding is not None else model or _known_model(conversation)
+    named = (
+        None
+        if encoding is not None
+        else model or known_model(conversation, f"counted in {_DEFAULT_ENCODING}")
+    )
     counter = counter_of(named or encoding or _DEFAULT_ENCODING)
     chosen = dialect or told_dialect(conversation)
     if chosen is None and named is not None:
@@ -183,20 +185,6 @@ def _count_conversation(
         exact=counts.exact,
         encodings=(counter.encoding,),
     )
-
-
-def _known_model(conversation: Transcript) -> str | None:
-    """The model that the file names, unless nothing is known about it: then a warning."""
-    from satchel import models  # noqa: PLC0415 - slow to load
-
-    try:
-        if conversation.model is not None:
-            models.get(conversation.model)
-    except InputError as error:
-        text = f"{conversation.source}: {error}; counted in {_DEFAULT_ENCODING}"
-        warnings.warn(text, UserWarning, stacklevel=2)
-        return None
-    return conversation.model
 
 
 def _count_json(
@@ -290,7 +278,7 @@ def window(
         if Path(file).is_dir():
             raise file_error(file, "is a directory")
         if out is not None:
-            _check_out(out, file)
+            check_out(out, [file])
         with progress([file], "packing") as on_read:
             reading = Reading(file_format, skip_errors, on_read)
             packed = _packed(
@@ -302,7 +290,7 @@ def window(
                 open_calls=open_calls,
             )
         if out is not None:
-            _write_json(out, packed.window.messages)
+            write_file(out, json_text(packed.window.messages, indent=1) + "\n")
         if as_json:
             print_json(_window_json(packed))
         else:
@@ -388,23 +376,3 @@ def _window_json(packed: Packed) -> dict[str, Any]:
         "steps": [asdict(step) for step in packed.steps],
         "pages": [asdict(page) for page in found.pages],
     }
-
-
-def _check_out(out: str, file: str) -> None:
-    """Refuses to write the window over the history it was made from."""
-    try:
-        same = file != STDIN and Path(out).samefile(file)
-    except OSError:  # one of them does not exist
-        same = False
-    if same:
-        raise file_error(out, "this is the transcript itself, the window would replace it")
-
-
-def _write_json(out: str, messages: list[Any]) -> None:
-    text = json.dumps(messages, ensure_ascii=False, allow_nan=False, indent=1)
-    # A lone surrogate has no UTF-8; in JSON it can only stand inside a string, where an escape may.
-    text = _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    try:
-        Path(out).write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise file_error(out, (error.strerror or "cannot be written").lower()) from error

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from satchel._cli_text import printable
-from satchel.errors import SatchelError
+from satchel.errors import InputError, SatchelError
 from satchel.reading import STDIN, Transcript, read_transcripts
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ __all__ = [
     "SkipErrors",
     "app",
     "error_json",
+    "known_model",
     "print_json",
     "progress",
     "reporting",
@@ -49,7 +50,7 @@ FAILED: Final = 2
 
 app: Final = typer.Typer(
     name="satchel",
-    help="Counts agent transcripts and packs their context window under a token budget.",
+    help="Counts, checks, mends and converts agent transcripts, and packs their context window.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -96,6 +97,20 @@ class Reading:
 def told_dialect(conversation: Transcript) -> str | None:
     """The dialect that the file tells, if it does."""
     return conversation.dialect if conversation.dialect_known else None
+
+
+def known_model(conversation: Transcript, instead: str) -> str | None:
+    """The model that the file names, unless nothing is known about it: then a warning."""
+    from satchel import models  # noqa: PLC0415 - slow to load
+
+    try:
+        if conversation.model is not None:
+            models.get(conversation.model)
+    except InputError as error:
+        text = f"{conversation.source}: {error}; {instead}"
+        warnings.warn(text, UserWarning, stacklevel=2)
+        return None
+    return conversation.model
 
 
 _LONG: Final = 4_000_000  # bytes: below, the whole command takes less than a blink

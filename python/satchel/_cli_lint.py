@@ -16,6 +16,7 @@ from satchel._cli_frame import (
     SkipErrors,
     app,
     error_json,
+    known_model,
     print_json,
     progress,
     reporting,
@@ -93,7 +94,7 @@ def _check(conversation: Transcript, dialect: str | None) -> Checked:
         chosen,
         system=conversation.system,
         tools=conversation.tools,
-        model=conversation.model,
+        model=known_model(conversation, "checked without its rules"),
     )
     return Checked(conversation, chosen, found)
 

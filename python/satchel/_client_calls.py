@@ -6,6 +6,7 @@ takes four in a request, and those of earlier calls would pile up.
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ __all__ = ["client_call"]
 MOST_MARKS: Final = 4
 """Cache marks in a request. Source: Anthropic, prompt caching page, read 2026-08-21."""
 
+_BYTES: Final = ("bytes", "redactedContent")
 _MARK: Final = {"type": "ephemeral"}
 _POINT: Final = {"cachePoint": {"type": "default"}}
 _MARKABLE: Final = frozenset({"text", "image", "document", "tool_use", "tool_result"})
@@ -84,7 +86,7 @@ def _anthropic(window: Window) -> dict[str, Any]:
 
 
 def _bedrock(window: Window) -> dict[str, Any]:
-    messages = [_without_points(message) for message in window.messages]
+    messages = [_with_bytes(_without_points(message)) for message in window.messages]
     call: dict[str, Any] = {"modelId": window.model, "messages": messages}
     left = _bedrock_marks(window.model)
     if window.tools is not None:
@@ -140,6 +142,34 @@ def _without_points(message: Any) -> Any:  # noqa: ANN401 - a message is whateve
     blocks = cast("Sequence[Any]", content)
     kept = _pointless(blocks)
     return fields if len(kept) == len(blocks) else {**fields, "content": kept}
+
+
+def _with_bytes(value: Any) -> Any:  # noqa: ANN401 - likewise
+    """A copy in which ``bytes`` are bytes, as the client wants them, where JSON had base64."""
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[Any]", value)
+        kept = [_with_bytes(item) for item in items]
+        return items if all(a is b for a, b in zip(kept, items, strict=True)) else kept
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value)
+    changed: dict[str, Any] = {}
+    for key, inner in fields.items():
+        # What a tool is given and what it returns is data of its own.
+        if key in _BYTES and isinstance(inner, str):
+            changed[key] = _decoded(inner)
+        elif key not in ("input", "json", "text"):
+            found = _with_bytes(inner)
+            if found is not inner:
+                changed[key] = found
+    return {**fields, **changed} if changed else fields
+
+
+def _decoded(text: str) -> bytes | str:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return text
 
 
 def _with_point(message: Any) -> Any:  # noqa: ANN401 - likewise

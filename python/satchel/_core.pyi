@@ -1,7 +1,7 @@
 """The native half of the package: types and functions as Rust defines them."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from satchel.errors import SatchelError
 __all__ = [
     "Calibration",
     "Counter",
+    "LintProgress",
     "MessageTokens",
     "TranscriptReader",
     "WorkingSet",
@@ -307,6 +308,17 @@ def lint_rows(
 ) -> list[tuple[str, Literal["error", "warning"], int | None, str, str]]:
     """The findings of ``satchel.lint`` as rows: the fields of a ``Violation``."""
 
+@final
+class LintProgress:
+    """Whether windows that grow at their end are right, at the price of what is new."""
+
+    def __new__(cls, dialect: str, traits: list[str]) -> Self: ...
+    def is_valid(self, messages: list[Any], system: object, tools: object, /) -> bool:
+        """Whether there is no error in ``messages``: those of the last call, and more behind them.
+
+        False may also mean that only a look at the whole list can tell.
+        """
+
 def lint_rules() -> list[tuple[str, str, Literal["error", "warning"], str, str]]:
     """The catalogue of ``satchel.lint`` as rows: the fields of a ``Rule``."""
 
@@ -390,6 +402,8 @@ class WorkingSet:
         messages: the history.
         events: the list of further events as JSON.
         counters: the counters that settings among them name.
+        opening: how many messages another working set handed on, and what was gone from it: steps,
+            tokens, the note.
     """
 
     def __new__(
@@ -399,7 +413,23 @@ class WorkingSet:
         messages: Iterable[object],
         events: str,
         counters: list[Counter] = ...,
+        opening: tuple[int, tuple[int, int, str] | None] | None = None,
     ) -> WorkingSet: ...
+    def hand_on(
+        self,
+    ) -> tuple[list[tuple[int, int, str, bool, bool, list[Any]]], tuple[int, int, str] | None]:
+        """What goes on when the dialect changes.
+
+        The steps in the window, as ``(first, end, role, is leading, is pinned, messages)``, and
+        what is gone, as ``(steps, tokens, note)``.
+        """
+    def unchanged_tail(self) -> int | None:
+        """Messages at the end of the newest window behind the newest change of its older part.
+
+        None if that never changed.
+        """
+    def index_pointer(self) -> str:
+        """The pointer of the index of everything that is gone."""
     def append(self, messages: Iterable[object]) -> None:
         """Appends messages; all or, on an error, none."""
     def apply(self, event: str, counter: Counter | None = None) -> None:

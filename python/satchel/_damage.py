@@ -8,7 +8,7 @@ the history before it is packed, a window after it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from satchel import _core
 from satchel.errors import InputError
@@ -25,7 +25,7 @@ _DAMAGE: Final = frozenset({"invalid_message", "orphan_result", "duplicate_resul
 """Codes of a history that cannot be packed as it is, and may be after a repair."""
 
 
-def checked(on_damage: str) -> OnDamage:
+def checked(on_damage: OnDamage) -> OnDamage:
     """The value, if it is one of the two.
 
     Raises:
@@ -45,7 +45,15 @@ class Repairs:
             that a rebuild finds the same.
     """
 
-    __slots__ = ("_build", "_dialect", "_is_on", "_model", "_request", "raw")
+    __slots__ = (
+        "_build",
+        "_dialect",
+        "_is_on",
+        "_model",
+        "_progress",
+        "_request",
+        "raw",
+    )
 
     def __init__(
         self,
@@ -62,6 +70,8 @@ class Repairs:
         self._model = model
         self._request = request
         self._build = build
+        # Of the last two revisions: one with placeholders for open calls comes between two others.
+        self._progress: dict[tuple[int, int, int], tuple[_core.LintProgress, object, object]] = {}
         self.raw: list[Any] | None = None
 
     def open(self, messages: Iterable[Any]) -> _core.WorkingSet:
@@ -95,11 +105,22 @@ class Repairs:
         self.raw = raw
         return core
 
-    def window(self, messages: list[Any]) -> list[Any] | None:
-        """The window's messages, repaired; None if there is no error in them."""
+    def window(self, messages: list[Any], revision: int) -> list[Any] | None:
+        """The window's messages, repaired; None if there is no error in them.
+
+        Windows of one ``revision`` are checked from where the last one ended.
+        """
         if not self._is_on:
             return None
         system, tools = self._request()
+        known = (revision, id(system), id(tools))
+        if known not in self._progress:
+            progress = _core.LintProgress(self._dialect, traits_of(self._model))
+            # Both are held, so that no other object gets their identity.
+            newest = progress, system, tools
+            self._progress = {**dict([*self._progress.items()][-1:]), known: newest}
+        if self._progress[known][0].is_valid(messages, system, tools):
+            return None
         found = lint(messages, self._dialect, system=system, tools=tools, model=self._model)
         if all(one.severity != "error" for one in found):
             return None
@@ -110,7 +131,7 @@ class Repairs:
 
     def _mended(self, messages: list[Any], *, for_planner: bool = True) -> list[Any]:
         system, tools = self._request()
-        mended = _core.repair_messages(
+        return _core.repair_messages(
             messages,
             self._dialect,
             mode="synthesize",
@@ -119,4 +140,3 @@ class Repairs:
             tools=tools,
             for_planner=for_planner,
         )
-        return cast("list[Any]", mended)

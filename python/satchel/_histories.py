@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from hypothesis import strategies as st
 
 from satchel._history_forms import (
     DIALECTS,
     INSTRUCTED,
+    ODD,
     Content,
     Dialect,
     Message,
@@ -20,9 +22,67 @@ from satchel._history_forms import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from random import Random
+
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-__all__ = ["history"]
+__all__ = ["Choices", "Drawn", "Rolled", "history", "make_history"]
+
+_T = TypeVar("_T")
+
+
+class Choices(Protocol):
+    """Where the choices of a history come from."""
+
+    def integer(self, low: int, high: int) -> int:
+        """A number, both ends included."""
+        ...
+
+    def pick(self, options: Sequence[_T]) -> _T:
+        """One of them."""
+        ...
+
+    def text(self) -> str:
+        """A text that is not blank, mostly short."""
+        ...
+
+
+class Drawn:
+    """Choices of hypothesis, which can shrink them."""
+
+    def __init__(self, draw: DrawFn) -> None:
+        self._draw = draw
+
+    def integer(self, low: int, high: int) -> int:
+        return self._draw(st.integers(low, high))
+
+    def pick(self, options: Sequence[_T]) -> _T:
+        return self._draw(st.sampled_from(options))
+
+    def text(self) -> str:
+        return self._draw(_TEXT)
+
+
+class Rolled:
+    """Choices of a seeded generator, some ten times as fast: for long runs."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+
+    def integer(self, low: int, high: int) -> int:
+        return self._rng.randint(low, high)
+
+    def pick(self, options: Sequence[_T]) -> _T:
+        return self._rng.choice(options)
+
+    def text(self) -> str:
+        if self._rng.random() < 0.5:  # noqa: PLR2004 - a share
+            return self._rng.choice(_TEXTS)
+        low, high = self._rng.choice(_ALPHABETS)
+        count = self._rng.randint(1, 40)
+        found = "".join(chr(self._rng.randint(low, high)) for _ in range(count))
+        return "x" if found.isspace() else found
 
 
 def history(dialect: Dialect, *, max_steps: int, damage: bool) -> SearchStrategy[list[Message]]:
@@ -30,140 +90,189 @@ def history(dialect: Dialect, *, max_steps: int, damage: bool) -> SearchStrategy
     if dialect not in DIALECTS:
         msg = f"dialect is {dialect!r}, known are {', '.join(DIALECTS)}"
         raise ValueError(msg)
-    return _history(dialect, max_steps, damage)  # pyright: ignore[reportCallIssue] - drawn
+    return _drawn_history(dialect, max_steps, damage)
 
 
 @st.composite
-def _history(draw: DrawFn, dialect: Dialect, max_steps: int, damage: bool) -> list[Message]:  # noqa: FBT001 - private
-    shape = draw(st.lists(st.integers(-2, 3), min_size=0, max_size=max_steps))
+def _drawn_history(
+    draw: DrawFn,
+    dialect: Dialect,
+    max_steps: int,
+    damage: bool,  # noqa: FBT001 - private
+) -> list[Message]:
+    return make_history(Drawn(draw), dialect, max_steps=max_steps, damage=damage)
+
+
+def make_history(
+    choices: Choices, dialect: Dialect, *, max_steps: int, damage: bool
+) -> list[Message]:
+    """A history as these choices make it."""
     messages: list[Message] = []
     if dialect in INSTRUCTED:
-        roles = draw(st.lists(st.sampled_from(["system", "developer"]), max_size=2))
-        messages += [said(dialect, role, _content(draw)) for role in roles]
+        for _ in range(choices.integer(0, 2)):
+            role = choices.pick(("system", "developer"))
+            messages.append(said(dialect, role, _content(choices)))
     ids = itertools.count()
     # A number below zero is a user turn, zero an answer, otherwise the width of a call step.
     users_turn = True
-    for width in shape:
+    for _ in range(choices.integer(0, max_steps)):
+        width = choices.integer(-2, 3)
         if users_turn or (width < 0 and dialect in INSTRUCTED):
-            messages.append(said(dialect, "user", _content(draw, images=True)))
+            messages.append(said(dialect, "user", _content(choices, images=True)))
             users_turn = False
         elif width <= 0:
-            messages.append(said(dialect, "assistant", _content(draw)))
+            messages.append(said(dialect, "assistant", _content(choices)))
             users_turn = True
         else:
-            messages += _calls(draw, dialect, [f"call_{next(ids)}" for _ in range(width)])
+            messages += _calls(choices, dialect, [f"call_{next(ids)}" for _ in range(width)])
     if messages and messages[-1].get("role") in {"assistant", "model"}:
         # A prefill, which must not end in white space.
         messages[-1] = said(dialect, "assistant", "yes")
     if damage and messages:
-        for _ in range(draw(st.integers(1, 4))):
-            _break(draw, messages, dialect)
+        for _ in range(choices.integer(1, 4)):
+            _break(choices, messages, dialect)
     return messages
 
 
-def _content(draw: DrawFn, *, images: bool = False) -> Content:
-    if draw(st.booleans()):
-        return draw(_TEXT)
-    parts: list[str | None] = [*draw(st.lists(_TEXT, min_size=1, max_size=3))]
-    if images and draw(st.booleans()):
+def _content(choices: Choices, *, images: bool = False) -> Content:
+    if _flag(choices):
+        return choices.text()
+    parts: list[str | None] = [choices.text() for _ in range(choices.integer(1, 3))]
+    if images and _flag(choices):
         parts.append(None)
     return parts
 
 
-def _calls(draw: DrawFn, dialect: Dialect, ids: list[str]) -> list[Message]:
-    values = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | _TEXT
-    arguments = [draw(st.dictionaries(_TEXT, values, max_size=3)) for _ in ids]
-    text = draw(st.none() | _TEXT)
-    results = [_content(draw) for _ in ids]
-    thought = draw(st.none() | _TEXT)
-    return step(dialect, ids, arguments, text, thought, results, draw(st.booleans()))
-
-
-_TEXT: Final = st.sampled_from(
-    [
-        "yes",
-        "Never touch db-01 without asking.",
-        "결정: 내일 오전 9시로 확정",
-        "def f(x):\n    return x\n",
-        '{"order_id": "AX-1", "items": []}',
-        "<|endoftext|> is text",
-        "line\n" * 60,
+def _calls(choices: Choices, dialect: Dialect, ids: list[str]) -> list[Message]:
+    arguments = [
+        {choices.text(): _value(choices) for _ in range(choices.integer(0, 3))} for _ in ids
     ]
-) | st.text(min_size=1, max_size=40).filter(lambda text: not text.isspace())
-"""A text that is not blank, mostly short."""
-
-_JUNK: Final[SearchStrategy[Any]] = st.sampled_from(
-    [
-        None,
-        "",
-        " \n\t",
-        "half \ud83d",
-        "\udc00",
-        7,
-        -0.5,
-        True,
-        {},
-        [],
-        [None],
-        [[["deep"]]],
-        {"type": "text", "text": "not in a list"},
-        [{"type": "text", "text": ""}],
-        [{"text": " "}],
-        [{"type": "text", "text": "half \ud800"}],
-        [{"type": "text"}],
-        [{"text": "no type"}],
-        [{"type": "hologram", "data": {"a": [1, {"b": None}]}}],
-        [{"type": "thinking", "thinking": "unsigned"}],
-        [{"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}],
-        [{"type": "tool_use", "id": 5, "name": None, "input": "text"}],
-        [{"type": "tool_result", "content": [{"type": "text", "text": "whose?"}]}],
-        [{"toolUse": {"toolUseId": "call_0", "name": "look_up", "input": {}}}],
-        [{"functionResponse": {"name": "look_up", "response": {"result": 1}}}],
-        [{"functionCall": {"name": "look_up", "args": {}}}],
-        [{"id": "x"}, {"id": "y", "function": None}, 3],
+    rows = [
+        (name, "look_up", given, _content(choices))
+        for name, given in zip(ids, arguments, strict=True)
     ]
+    text = choices.text() if _flag(choices) else None
+    thought = choices.text() if _flag(choices) else None
+    return step(dialect, rows, text=text, thought=thought, failed=_flag(choices))
+
+
+def _value(choices: Choices) -> object:
+    kind = choices.integer(0, 3)
+    if kind > 1:
+        return choices.text()
+    return choices.integer(-(2**53), 2**53) if kind else choices.pick((None, True, False))
+
+
+def _flag(choices: Choices) -> bool:
+    return choices.integer(0, 1) == 1
+
+
+_TEXTS: Final = (
+    "yes",
+    "Never touch db-01 without asking.",
+    "결정: 내일 오전 9시로 확정",
+    "def f(x):\n    return x\n",
+    '{"order_id": "AX-1", "items": []}',
+    "<|endoftext|> is text",
+    "line\n" * 60,
+)
+
+_TEXT: Final = st.sampled_from(_TEXTS) | st.text(min_size=1, max_size=40).filter(
+    lambda text: not text.isspace()
+)
+
+_ALPHABETS: Final = (
+    (32, 126),
+    (0, 0x2FF),
+    (0x300, 0x370),
+    (0x2000, 0x206F),
+    (0xAC00, 0xD7A3),
+    (0x1F300, 0x1FAFF),
+)
+"""First and last of some ranges of characters: controls, marks, spaces, Hangul, pictures."""
+
+_JUNK: Final[tuple[Any, ...]] = (
+    None,
+    "",
+    " \n\t",
+    "half \ud83d",
+    "\udc00",
+    7,
+    -0.5,
+    True,
+    {},
+    [],
+    [None],
+    [[["deep"]]],
+    {"type": "text", "text": "not in a list"},
+    [{"type": "text", "text": ""}],
+    [{"text": " "}],
+    [{"type": "text", "text": "half \ud800"}],
+    [{"type": "text"}],
+    [{"text": "no type"}],
+    [{"type": "hologram", "data": {"a": [1, {"b": None}]}}],
+    [{"type": "thinking", "thinking": "unsigned"}],
+    [{"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}],
+    [{"type": "tool_use", "id": 5, "name": None, "input": "text"}],
+    [{"type": "tool_result", "content": [{"type": "text", "text": "whose?"}]}],
+    [{"toolUse": {"toolUseId": "call_0", "name": "look_up", "input": {}}}],
+    [{"functionResponse": {"name": "look_up", "response": {"result": 1}}}],
+    [{"functionCall": {"name": "look_up", "args": {}}}],
+    [{"id": "x"}, {"id": "y", "function": None}, 3],
 )
 """A value that no message has in this place, or should not have."""
 
 
-def _break(draw: DrawFn, messages: list[Message], dialect: str) -> None:
+def _junk(choices: Choices) -> Any:  # noqa: ANN401 - of any type on purpose
+    return copy.deepcopy(choices.pick(_JUNK))
+
+
+def _break(choices: Choices, messages: list[Message], dialect: Dialect) -> None:
     """Break one thing in ``messages``, in place."""
-    at = draw(st.integers(0, max(0, len(messages) - 1)))
-    kinds = ("drop", "repeat", "swap", "orphan", "ids", "content", "field", "block", "role")
-    how = draw(st.sampled_from(kinds))
+    at = choices.integer(0, max(0, len(messages) - 1))
+    kinds = ("drop", "repeat", "swap", "orphan", "odd", "ids", "content", "field", "block", "role")
+    how = choices.pick(kinds)
     if not messages or how == "orphan":
-        call_id = draw(st.sampled_from(("call_0", "call_1", "nobody", "")))
+        call_id = choices.pick(("call_0", "call_1", "nobody", ""))
         messages.insert(at, orphan(dialect, call_id))
         return
+    if how == "odd":
+        messages.insert(at, copy.deepcopy(choices.pick(ODD[dialect])))
+        return
     message = messages[at]
-    content = "parts" if dialect == "gemini" else "content"
-    if message.get("type", "message") != "message":
-        content = "output" if "output" in message else "arguments"
     if how == "drop":
         del messages[at]
     elif how == "repeat":
-        messages.insert(draw(st.integers(0, len(messages))), json.loads(json.dumps(message)))
+        messages.insert(choices.integer(0, len(messages)), json.loads(json.dumps(message)))
     elif how == "swap":
-        other = draw(st.integers(0, len(messages) - 1))
+        other = choices.integer(0, len(messages) - 1)
         messages[at], messages[other] = messages[other], message
-    elif how == "ids":
-        _rename(message, draw(st.sampled_from(("call_0", "", "ü " * 30, None, 4))))
+    else:
+        _break_message(choices, message, dialect, how)
+
+
+def _break_message(choices: Choices, message: Message, dialect: Dialect, how: str) -> None:
+    content = "parts" if dialect == "gemini" else "content"
+    if message.get("type", "message") != "message":
+        content = "output" if "output" in message else "arguments"
+    if how == "ids":
+        _rename(message, choices.pick(("call_0", "", "ü " * 30, None, 4)))
     elif how == "content":
-        message[content] = draw(_JUNK)
+        message[content] = _junk(choices)
     elif how == "field":
         keys = sorted({*message, content, "tool_calls", "extra"})
-        key = draw(st.sampled_from(keys))
-        if draw(st.booleans()):
+        key = choices.pick(keys)
+        if _flag(choices):
             message.pop(key, None)
         else:
-            message[key] = draw(_JUNK)
+            message[key] = _junk(choices)
     elif how == "block":
-        blocks, more = _listed(message.get(content)), draw(_JUNK)
+        blocks, more = _listed(message.get(content)), _junk(choices)
         more = _listed(more) or [more]
-        message[content] = [*more, *blocks] if draw(st.booleans()) else [*blocks, *more]
+        message[content] = [*more, *blocks] if _flag(choices) else [*blocks, *more]
     else:
         roles = ("tool", "assistant", "model", "user", "system", "critic", "", None, 3)
-        message["role"] = draw(st.sampled_from(roles))
+        message["role"] = choices.pick(roles)
 
 
 def _rename(message: Message, call_id: str | int | None) -> None:

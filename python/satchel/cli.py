@@ -1,4 +1,4 @@
-"""The command ``satchel``: counts and checks transcripts, and shows how windows are packed.
+"""The command ``satchel``: counts, checks, mends and converts transcripts, and packs windows.
 
 Needs the extra ``cli`` (typer and rich), which is loaded when the command runs.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["application", "main"]
 
 _EXTRA: Final = ("typer", "rich")
-_COMMANDS: Final = ("satchel._cli_commands", "satchel._cli_lint")
+_COMMANDS: Final = ("satchel._cli_commands", "satchel._cli_lint", "satchel._cli_rewrite")
 
 
 def application() -> Callable[[], None]:

@@ -173,7 +173,18 @@ def transcript_files(path: str) -> list[str]:
     if path == STDIN or not Path(path).is_dir():
         return [path]
     found = sorted(Path(path).rglob("*"))
-    return [str(file) for file in found if file.suffix in _SUFFIXES and file.is_file()]
+    chosen = [file for file in found if file.suffix in _SUFFIXES and file.is_file()]
+    return [str(file) for file in chosen if file.suffix != ".md" or _is_aider(file)]
+
+
+def _is_aider(file: Path) -> bool:
+    """Whether a Markdown file among transcripts is one, rather than about them."""
+    try:
+        with file.open("rb") as stream:
+            return b"# aider chat started at " in stream.read(_PIECE)
+    except OSError:
+        # Reading it tells why.
+        return True
 
 
 def file_error(source: str, what: str, *, line: int | None = None) -> InputError:

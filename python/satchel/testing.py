@@ -22,7 +22,6 @@ built once per process (about 0.15 s). Nothing but the standard library is impor
 from __future__ import annotations
 
 import importlib
-import json
 import math
 import warnings
 from random import Random
@@ -30,7 +29,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, cast
 
 from satchel._fragments import CHUNK, Texts, near
-from satchel._history_forms import Dialect, Message
+from satchel._history_forms import DIALECTS, INSTRUCTED, Dialect, Message, Row, said, step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,15 +79,16 @@ def generate_history(
 ) -> list[Message]:
     """An agent's history of exactly ``count`` messages, valid for its dialect.
 
-    System prompt with standing instructions (``openai`` only: elsewhere it is not a message), user
-    turns, assistant messages with one to four calls, and their results. Every call is answered at
-    once and has its own id; paths and order ids come back again and again.
+    System prompt with standing instructions (in the dialects of OpenAI: elsewhere it is not a
+    message), user turns, assistant messages with one to four calls, and their results. Every call
+    is answered at once and has its own id; paths and order ids come back again and again.
 
     Args:
         count: messages, 0 or more. The expected text is about 1 KB a message when heavy-tailed.
         seed: another seed gives other text, identifiers and structure.
-        dialect: ``openai`` (a message per result) or ``anthropic`` (one message for all results of
-            a step; user and assistant alternate).
+        dialect: one of the five. ``openai`` has a message per result, ``openai-responses`` one
+            per call too; in the others one message holds all results of a step, and user and
+            assistant alternate.
         result_chars: ``heavy-tailed`` (see the module's description), or a number: every result
             then has that many characters, give or take a quarter, evenly.
         turns: user turns, roughly evenly spaced; by default one per 24 messages.
@@ -113,8 +113,8 @@ def iter_history(
     if count < 0:
         msg = f"count is {count}, least 0"
         raise ValueError(msg)
-    if dialect not in ("openai", "anthropic"):
-        msg = f"dialect is {dialect!r}, known are 'openai' and 'anthropic'"
+    if dialect not in DIALECTS:
+        msg = f"dialect is {dialect!r}, known are {', '.join(DIALECTS)}"
         raise ValueError(msg)
     if isinstance(result_chars, int) and result_chars < 1:
         msg = f"result_chars is {result_chars}, least 1"
@@ -165,65 +165,56 @@ def _history(  # noqa: PLR0917 - private, and called once
 ) -> Iterator[Message]:
     """A small state machine: whoever is next, and how many messages are left."""
     left = count
-    if left and dialect == "openai":
+    if left and dialect in INSTRUCTED:
         yield {"role": "system", "content": texts.instructions(rng)}
         left -= 1
     turn_left = 0.0
     users_turn = True
     while left:
         if users_turn:
-            yield {"role": "user", "content": texts.request(rng)}
+            yield said(dialect, "user", texts.request(rng))
             left -= 1
             turn_left = per_turn * (0.5 + rng.random()) - 2
             users_turn = False
             continue
         # The answer that ends a turn; also when there is no room left for a call and its result.
         if turn_left <= 0 or left == 1:
-            yield {"role": "assistant", "content": texts.make(rng, "prose", near(rng, 320), 256)}
+            yield said(dialect, "assistant", texts.make(rng, "prose", near(rng, 320), 256))
             left -= 1
             users_turn = True
             continue
         width = 1 if rng.random() < 0.8 else 2 + int(rng.random() * 3)  # noqa: PLR2004 - a share
         if dialect == "openai":
             width = min(width, left - 1)
-        for message in _step(rng, texts, dialect, result_chars, width):
+        elif dialect == "openai-responses":
+            width = min(width, left // 2)
+        for message in _step(rng, texts, dialect, result_chars, width, left):
             yield message
             left -= 1
             turn_left -= 1
 
 
-def _step(
+def _step(  # noqa: PLR0917 - private, and called once
     rng: Random,
     texts: Texts,
     dialect: Dialect,
     result_chars: Literal["heavy-tailed"] | int,
     width: int,
+    room: int,
 ) -> Iterator[Message]:
-    """An assistant message with ``width`` calls, and their results."""
-    said = texts.make(rng, "prose", near(rng, 90), 256) if rng.random() < 0.6 else ""  # noqa: PLR2004 - a share
-    calls: list[Message] = []
-    results: list[Message] = []
+    """An assistant message with ``width`` calls, and their results; at most ``room`` messages."""
+    words = texts.make(rng, "prose", near(rng, 90), 256) if rng.random() < 0.6 else ""  # noqa: PLR2004 - a share
+    rows: list[Row] = []
     for _ in range(width):
         name, kind, arguments = texts.call(rng)
         size = _heavy(rng) if result_chars == "heavy-tailed" else near(rng, result_chars)
         content = texts.make(rng, kind, size, CHUNK)
-        if dialect == "openai":
-            call_id = f"call_{rng.getrandbits(96):024x}"
-            encoded = json.dumps(arguments, ensure_ascii=False)
-            function = {"name": name, "arguments": encoded}
-            calls.append({"id": call_id, "type": "function", "function": function})
-            results.append({"role": "tool", "tool_call_id": call_id, "content": content})
-        else:
-            call_id = f"toolu_01{rng.getrandbits(88):022x}"
-            calls.append({"type": "tool_use", "id": call_id, "name": name, "input": arguments})
-            results.append({"type": "tool_result", "tool_use_id": call_id, "content": content})
-    if dialect == "openai":
-        yield {"role": "assistant", "content": said or None, "tool_calls": calls}
-        yield from results
-    else:
-        text: list[Message] = [{"type": "text", "text": said}] if said else []
-        yield {"role": "assistant", "content": text + calls}
-        yield {"role": "user", "content": results}
+        bits, prefix = (88, "toolu_01") if dialect == "anthropic" else (96, "call_")
+        call_id = f"{prefix}{rng.getrandbits(bits):0{bits // 4}x}"
+        rows.append((call_id, name, arguments, content))
+    if dialect == "openai-responses" and 2 * width + 1 > room:
+        words = ""
+    yield from step(dialect, rows, text=words or None)
 
 
 _MEDIAN, _P90 = math.log(212), math.log(5_163)

@@ -7,11 +7,15 @@ the five dialects by their keys and nothing of the library.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from satchel import InputError
 
 __all__ = [
     "View",
@@ -98,7 +102,8 @@ def view(message: Message) -> View:
     if kind.endswith("_call"):
         text = _texts([message.get("name"), message.get("arguments")])
         return View("assistant", texts=text, calls=[_key(message, "call_id")], shape=["call"])
-    role = {"model": "assistant", "function": "tool"}.get(message["role"], message["role"])
+    given = cast("str", message["role"])
+    role = {"model": "assistant", "function": "tool"}.get(given, given)
     seen = View(role)
     content = message.get("parts", message.get("content"))
     if role == "tool" and "parts" not in message:
@@ -172,9 +177,10 @@ def alternates(messages: Sequence[Message]) -> list[str]:
     """Neighbours with one role; results speak for the user."""
     roles = [view(message).role for message in messages]
     sides = ["user" if role == "tool" else role for role in roles]
-    pairs = zip(sides, sides[1:], strict=False)
     return [
-        f"message {index + 1}: {one} again" for index, (one, two) in enumerate(pairs) if one == two
+        f"message {at}: {two} again"
+        for at, (one, two) in enumerate(pairwise(sides), start=1)
+        if one == two
     ]
 
 
@@ -225,10 +231,35 @@ def walk(value: object) -> list[str]:
     return _texts(value)
 
 
+def refused(error: InputError, messages: Sequence[Message]) -> None:
+    """Asserts that the error is one of those that damage may raise, and names its message."""
+    assert error.code in {"invalid_message", "dialect_changed", "too_deep"}
+    assert error.index is not None
+    assert 0 <= error.index < len(messages)
+
+
+def places(after: Sequence[Message], before: Sequence[Message]) -> list[int]:
+    """Where messages that came back as the same objects stood; no results and no instructions.
+
+    Those two go to where the provider wants them.
+    """
+    index = {id(message): at for at, message in enumerate(before)}
+    return [
+        index[id(message)] for message in after if id(message) in index and not _may_move(message)
+    ]
+
+
+def _may_move(message: Message) -> bool:
+    if message.get("role") in {"system", "developer", "tool", "function"}:
+        return True
+    marks = ("tool_result", "toolResult", "functionResponse", "_output")
+    return any(mark in json.dumps(message, default=str) for mark in marks)
+
+
 def nothing_invented(
     after: Sequence[Message], before: Sequence[Message], placeholders: Sequence[str]
 ) -> None:
-    """Asserts that every text is the caller's, or stands in a labelled frame, or is a placeholder."""
+    """Asserts that every text is the caller's, is framed and labelled, or is a placeholder."""
     known = json.dumps([before], ensure_ascii=True)
     spelled = _spelled(json.dumps([before], ensure_ascii=False))
     said = [message.get("parts", message.get("content")) for message in after]
@@ -258,4 +289,7 @@ def _without_marks(value: object) -> object:
 
 def _spelled(text: str) -> str:
     """Only letters and digits of ASCII: what every spelling of JSON keeps."""
-    return "".join(char for char in text if char.isascii() and char.isalnum())
+    return _OTHER.sub("", text)
+
+
+_OTHER = re.compile("[^0-9A-Za-z]+")

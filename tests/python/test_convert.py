@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from satchel import convert, errors, lint, read_transcripts
 from satchel.converting import Converted, Loss
-from satchel.testing import AnyDialect, histories
+from satchel.testing import Dialect, histories
 
-DIALECTS: tuple[AnyDialect, ...] = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
+DIALECTS: tuple[Dialect, ...] = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
 DIRECTIONS = list(itertools.permutations(DIALECTS, 2))
 
 USER = {"role": "user", "content": "hi"}
@@ -205,7 +205,7 @@ def test_a_cycle_is_an_error() -> None:
 
 
 @given(st.data(), st.sampled_from(DIRECTIONS))
-def test_valid_histories(data: st.DataObject, direction: tuple[AnyDialect, AnyDialect]) -> None:
+def test_valid_histories(data: st.DataObject, direction: tuple[Dialect, Dialect]) -> None:
     source, target = direction
     messages: list[Any] = data.draw(histories(source))
     before = copy.deepcopy(messages)
@@ -216,7 +216,7 @@ def test_valid_histories(data: st.DataObject, direction: tuple[AnyDialect, AnyDi
 
 
 @given(st.data(), st.sampled_from(DIRECTIONS))
-def test_damaged_histories(data: st.DataObject, direction: tuple[AnyDialect, AnyDialect]) -> None:
+def test_damaged_histories(data: st.DataObject, direction: tuple[Dialect, Dialect]) -> None:
     source, target = direction
     messages: list[Any] = data.draw(histories(source, damage=True))
     try:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from google.genai import types as genai
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recorded import exchanges
 from satchel import errors
 from satchel.linting import RULES, Rule, Violation, lint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 USER = {"role": "user", "content": "hi"}
 CALL = {
@@ -135,3 +139,74 @@ def test_requests_that_the_provider_accepted(dialect: str, folder: str) -> None:
         errors_found = [violation for violation in found if violation.severity == "error"]
         assert errors_found == [], exchange.file
     assert len(accepted) > 10
+
+
+PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
+GEMINI: list[dict[str, Any]] = [
+    {"role": "user", "parts": [{"text": "hi"}]},
+    {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}}}]},
+    {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {}}}]},
+]
+CLAUDE: list[dict[str, Any]] = [
+    USER,
+    {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "a", "name": "look", "input": {}}],
+    },
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "done"}]},
+]
+CONVERSE: list[dict[str, Any]] = [
+    {"role": "user", "content": [{"text": "hi"}]},
+    {
+        "role": "assistant",
+        "content": [{"toolUse": {"toolUseId": "a", "name": "look", "input": {}}}],
+    },
+    {"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": [{"text": "x"}]}}]},
+]
+ITEMS: list[dict[str, Any]] = [
+    USER,
+    {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "a", "output": "done"},
+]
+CHAT = [USER, CALL, RESULT]
+DECLARED: list[tuple[str, list[Any], Any]] = [
+    ("openai", CHAT, [{"type": "function", "function": {"name": "look"}}]),
+    ("openai", CHAT, [{"name": "look"}]),
+    ("openai", CHAT, {"type": "function", "function": {"name": "look"}}),
+    ("openai-responses", ITEMS, [{"type": "function", "name": "look"}]),
+    (
+        "openai-responses",
+        ITEMS,
+        [{"type": "namespace", "name": "files", "tools": [{"type": "function", "name": "look"}]}],
+    ),
+    ("anthropic", CLAUDE, [{"name": "look", "input_schema": PARAMETERS}]),
+    ("gemini", GEMINI, [{"functionDeclarations": [{"name": "look"}]}]),
+    ("gemini", GEMINI, [{"googleSearch": {}}, {"function_declarations": [{"name": "look"}]}]),
+    ("gemini", GEMINI, {"functionDeclarations": [{"name": "other"}, {"name": "look"}]}),
+    (
+        "gemini",
+        GEMINI,
+        [genai.Tool(function_declarations=[genai.FunctionDeclaration(name="look")])],
+    ),
+    ("bedrock", CONVERSE, [{"toolSpec": {"name": "look", "inputSchema": {"json": PARAMETERS}}}]),
+    ("bedrock", CONVERSE, {"tools": [{"toolSpec": {"name": "look"}}]}),
+]
+
+
+@pytest.mark.parametrize(("dialect", "messages", "tools"), DECLARED)
+def test_declared_in_every_form(dialect: str, messages: list[Any], tools: Any) -> None:
+    assert lint(messages, dialect, tools=tools) == []
+    [found] = lint(messages, dialect, tools=renamed(tools))
+    assert (found.code, found.severity, found.index) == ("undeclared_tool", "warning", 1)
+
+
+def renamed(value: Any) -> Any:
+    """The definitions with another name in place of ``look``."""
+    if isinstance(value, genai.Tool):
+        return genai.Tool(function_declarations=[genai.FunctionDeclaration(name="find")])
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {key: renamed(inner) for key, inner in fields.items()}
+    if isinstance(value, (list, tuple)):
+        return [renamed(inner) for inner in cast("Sequence[Any]", value)]
+    return "find" if value == "look" else value

@@ -534,6 +534,15 @@ def test_folders_are_read_in_order(tmp_path: Path) -> None:
     assert len(list(read_transcripts([tmp_path / "notes.txt", tmp_path]))) == 4
 
 
+def test_a_readme_among_transcripts_is_none(tmp_path: Path) -> None:
+    written(tmp_path / "a.json", [{"role": "user", "content": "Hi"}])
+    (tmp_path / "README.md").write_text("# Runs\n\n#### Of June\n", encoding="utf-8")
+    (tmp_path / "chat.md").write_bytes(SAMPLES["aider.md"].read_bytes())
+    assert {transcript.format for transcript in read(tmp_path)} == {"openai", "aider"}
+    with pytest.raises(satchel.InputError):
+        read(tmp_path / "README.md", format="openai")
+
+
 def test_gzip_is_unpacked(tmp_path: Path) -> None:
     plain = SAMPLES["codex.jsonl"].read_bytes()
     packed = tmp_path / "rollout.jsonl.gz"

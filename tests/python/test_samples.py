@@ -17,12 +17,13 @@ import zlib
 from collections import Counter
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import pytest
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
+import satchel
 from satchel import testing
 
 if TYPE_CHECKING:
@@ -267,6 +268,14 @@ def test_generated_history_is_valid(count: int, dialect: Literal["openai", "anth
         messages = testing.generate_history(count, seed=seed, dialect=dialect, result_chars=90)
         assert len(messages) == count
         assert violations(messages, dialect) == []
+
+
+@pytest.mark.parametrize("dialect", get_args(testing.Dialect))
+@pytest.mark.parametrize("count", [*range(6), 101, 2_000])
+def test_generated_history_breaks_no_rule(count: int, dialect: testing.Dialect) -> None:
+    messages = testing.generate_history(count, seed=4, dialect=dialect, result_chars=90)
+    assert len(messages) == count
+    assert satchel.lint(messages, dialect) == []
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anthropic.types as anthropic_types
 import openai.types.responses as responses_types
@@ -12,6 +12,9 @@ from openai.types.chat import ChatCompletionMessage
 
 import satchel
 from satchel import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 OUTPUT = "line of output\n" * 400
 
@@ -138,3 +141,89 @@ def test_replies_of_anthropic_are_sent_without_their_usage() -> None:
     sent = packer.assemble(messages).as_kwargs()["messages"]
     assert set(sent[1]) == {"role", "content"}
     assert sent[1]["content"] is messages[1].content
+
+
+DIALECTS = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
+
+
+@pytest.mark.parametrize("dialect", RUNS)
+def test_every_function_takes_them_like_dicts(dialect: str) -> None:
+    messages = RUNS[dialect]()
+    plain = [as_dict(message) for message in messages]
+    assert satchel.lint(messages, dialect) == satchel.lint(plain, dialect)
+    counter = satchel.counter("gpt-4o")
+    mine = counter.count_messages(messages, dialect=dialect)
+    theirs = counter.count_messages(plain, dialect=dialect)
+    assert mine.per_message.tolist() == theirs.per_message.tolist()
+    assert (mine.total, mine.exact) == (theirs.total, theirs.exact)
+    for target in DIALECTS:
+        if target == dialect:
+            continue
+        found = satchel.convert(messages, dialect, target)
+        expected = satchel.convert(plain, dialect, target)
+        assert (found.messages, found.losses) == (expected.messages, expected.losses)
+        assert [
+            one for one in satchel.lint(found.messages, target) if one.severity == "error"
+        ] == []
+    scores = satchel.score_messages(messages)
+    assert scores.tolist() == satchel.score_messages(plain).tolist()
+
+
+@pytest.mark.parametrize("mode", ["synthesize", "drop", "flatten"])
+@pytest.mark.parametrize("dialect", RUNS)
+def test_what_is_right_comes_back_as_the_same_object(dialect: str, mode: Any) -> None:
+    messages = [*RUNS[dialect](), {"role": "user", "content": "Thanks."}]
+    for made in (
+        satchel.repair(messages, dialect, mode=mode),
+        satchel.convert(messages, dialect, dialect).messages,
+        satchel.sliding_window(messages, 99, dialect=dialect),
+        satchel.token_window(messages, 99_000, dialect=dialect),
+    ):
+        assert len(made) == len(messages)
+        assert all(mine is theirs for mine, theirs in zip(made, messages, strict=True))
+
+
+@pytest.mark.parametrize("mode", ["synthesize", "drop", "flatten"])
+@pytest.mark.parametrize("dialect", RUNS)
+def test_a_lost_result_is_mended_like_in_dicts(dialect: str, mode: Any) -> None:
+    lost = [message for message in RUNS[dialect]() if not has_result(message)]
+    messages = [*lost, {"role": "user", "content": "Thanks."}]
+    plain = [as_dict(message) for message in messages]
+    before = [json.dumps(as_dict(message)) for message in messages]
+    found = satchel.repair(messages, dialect, mode=mode)
+    expected = satchel.repair(plain, dialect, mode=mode)
+    assert bare(found) == expected
+    assert [one for one in satchel.lint(found, dialect) if one.severity == "error"] == []
+    assert [json.dumps(as_dict(message)) for message in messages] == before
+    again = satchel.repair(found, dialect, mode=mode)
+    assert all(mine is theirs for mine, theirs in zip(again, found, strict=True))
+    packer = satchel.Assembler("gpt-4o", dialect=dialect, budget=100_000)
+    assert packer.assemble(messages).messages
+
+
+def bare(value: Any) -> Any:
+    """The same without objects of a client, inside of dicts too."""
+    if isinstance(value, (list, tuple)):
+        return [bare(inner) for inner in cast("Sequence[Any]", value)]
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {key: bare(inner) for key, inner in fields.items()}
+    return value.model_dump(exclude_unset=True) if hasattr(value, "model_dump") else value
+
+
+def has_result(message: Any) -> bool:
+    """Whether it is the result of the run."""
+    return isinstance(message, dict) and OUTPUT in json.dumps(message).replace("\\n", "\n")
+
+
+@pytest.mark.parametrize("dialect", RUNS)
+def test_a_log_of_them_goes_on_in_another_dialect(dialect: str) -> None:
+    messages = [*RUNS[dialect](), {"role": "user", "content": "Thanks."}]
+    working_set = satchel.Assembler("gpt-4o", dialect=dialect, budget=100_000).working_set(messages)
+    for target in DIALECTS:
+        working_set.apply({"kind": "settings", "dialect": target})
+        window = working_set.window()
+        assert [
+            one for one in satchel.lint(window.messages, target) if one.severity == "error"
+        ] == []
+    assert all(mine is theirs for mine, theirs in zip(working_set.messages, messages, strict=True))

@@ -257,7 +257,7 @@ def test_counts_beyond_all_measure_are_a_typed_error(tokens: int) -> None:
         ({"system_tokens": 2**60}, "invalid_value"),
         ({"tools_tokens": 2**64 - 1}, "invalid_value"),
         ({"policy": {"trigger": 7}}, "invalid_value"),
-        ({"dialect": "anthropic"}, "dialect_changed"),
+        ({"dialect": "smoke-signals"}, "unknown_dialect"),
     ],
 )
 def test_settings_change_all_or_nothing(

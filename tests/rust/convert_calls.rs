@@ -323,3 +323,30 @@ fn responses_of_gemini_come_back_as_they_were() {
         assert_eq!(back[2], messages[2], "{text}");
     }
 }
+
+#[test]
+fn a_call_that_a_user_made_is_the_assistants() {
+    let used = json!({"type": "tool_use", "id": "a", "name": "look", "input": {}});
+    let asked = json!({"type": "text", "text": "see"});
+    let messages = [
+        json!({"role": "user", "content": [asked, used]}),
+        json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "a", "content": "row"}]}),
+        json!({"role": "assistant", "content": "so"}),
+    ];
+    for target in [OPENAI, RESPONSES, GEMINI, BEDROCK] {
+        for first in 0..2 {
+            let found = run(ANTHROPIC, target, &messages[first..]);
+            check(target, &found);
+        }
+    }
+    let found = run(ANTHROPIC, GEMINI, &messages);
+    let roles: Vec<_> = found.messages.iter().map(|m| m["role"].as_str()).collect();
+    assert_eq!(roles, ["user", "model", "user", "model"].map(Some));
+    assert_eq!(found.messages[0]["parts"], json!([{"text": "see"}]));
+    // Without anything said before it.
+    let alone = [json!({"role": "user", "content": [messages[0]["content"][1]]})];
+    for target in [OPENAI, RESPONSES, GEMINI, BEDROCK] {
+        check(target, &run(ANTHROPIC, target, &alone));
+    }
+}

@@ -189,12 +189,12 @@ fn a_newest_result_without_room_shows_head_and_tail() {
 }
 
 /// A step of the `anthropic` dialect that thinks, calls and gets a result.
-fn thinking_step(number: usize, thought: &str, result: &str) -> [Json; 2] {
+fn thinking_step(number: usize, thought: &str, path: &str, result: &str) -> [Json; 2] {
     let id = format!("call_{number}");
     [
         json!({"role": "assistant", "content": [
             {"type": "thinking", "thinking": thought, "signature": "c2ln"},
-            {"type": "tool_use", "id": id, "name": "look", "input": {"path": "."}}]}),
+            {"type": "tool_use", "id": id, "name": "look", "input": {"path": path}}]}),
         json!({"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": id, "content": result}]}),
     ]
@@ -206,10 +206,11 @@ fn lines_that_the_newest_messages_need_come_back() {
     let mut messages =
         vec![json!({"role": "user", "content": [{"type": "text", "text": "Mend the shop."}]})];
     // Its step is dear, since its thought would have to stay with it.
-    let thought = "I wonder what this is about. ".repeat(60);
+    let thought = "I wonder what this is about. ".repeat(100);
     messages.extend(thinking_step(
         1,
         &thought,
+        "vault/alpha_ledger.rs",
         &format!("{line}\n{}", noise(0, 5)),
     ));
     let mut set = set_of(Dialect::Anthropic, 1600);
@@ -219,7 +220,7 @@ fn lines_that_the_newest_messages_need_come_back() {
         if set.window(false).unwrap().compactions == 3 {
             break;
         }
-        let step = thinking_step(number, "Go on.", &noise(number * 100, 16));
+        let step = thinking_step(number, "Go on.", ".", &noise(number * 100, 16));
         set.append(read(Dialect::Anthropic, &step)).unwrap();
         messages.extend(step);
     }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use satchel_core::dialect::lint::{Severity, lint};
-use satchel_core::dialect::repair::{Around, Mode, PLACEHOLDERS, repair, repair_json};
+use satchel_core::dialect::repair::{Around, Entry, Mode, PLACEHOLDERS, repair, repair_json};
 use satchel_core::dialect::{Dialect, Traits};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn check(dialect: Dialect, messages: &[Value]) -> Result<(), TestCaseError> {
         let nodes: Vec<&Value> = mended.iter().collect();
         let again = repair(dialect, &nodes, mode, Traits::default(), Around::default()).unwrap();
         let same: Vec<_> = (0..mended.len() as u32).map(Some).collect();
-        let found: Vec<_> = again.iter().map(|entry| entry.original()).collect();
+        let found: Vec<_> = again.iter().map(Entry::original).collect();
         prop_assert_eq!(found, same, "{:?}", mended);
         prop_assert_eq!(mend(dialect, messages, mode), Some(mended));
     }
@@ -215,4 +215,104 @@ fn a_fence_that_the_content_cannot_close() {
     let text = mended[1]["content"].as_str().unwrap();
     assert!(text.starts_with("<satchel-result-2 "));
     assert!(text.ends_with("</satchel-result-2>"));
+}
+
+#[test]
+fn a_stray_result_among_the_words_of_a_call_goes_behind_the_right_result() {
+    let hi = |role: &str| json!({"role": role, "parts": [{"text": "hi"}]});
+    let response = |name: &str| json!({"functionResponse": {"name": name, "response": {}}});
+    let asked = json!({"functionCall": {"name": "look", "args": {}}});
+    let model = json!({"role": "model", "parts": [response("other"), asked]});
+    let right = json!({"role": "user", "parts": [response("look")]});
+    let mended = mend(
+        Dialect::Gemini,
+        &[hi("user"), model, right, hi("model")],
+        Mode::Synthesize,
+    )
+    .unwrap();
+    assert_eq!(mended.len(), 4);
+    assert_eq!(mended[1]["parts"], json!([asked]));
+    assert_eq!(mended[2]["parts"][0], response("look"));
+    let stray = mended[2]["parts"][1]["text"].as_str().unwrap();
+    assert!(stray.starts_with("<satchel-result of=\"other\""), "{stray}");
+
+    let block = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "x"});
+    let call = json!({"type": "tool_use", "id": "a", "name": "look", "input": {}});
+    let user = json!({"role": "user", "content": "hi"});
+    let said = json!({"role": "assistant", "content": [block("b"), call]});
+    let right = json!({"role": "user", "content": [block("a")]});
+    for mode in Mode::ALL {
+        let messages = [user.clone(), said.clone(), right.clone(), user.clone()];
+        let mended = mend(Dialect::Anthropic, &messages, mode).unwrap();
+        assert_eq!(mended[2]["content"][0], block("a"));
+    }
+}
+
+#[test]
+fn a_message_that_loses_its_last_block_goes() {
+    let user = json!({"role": "user", "content": "hi"});
+    let said = json!({"role": "assistant", "content": "so"});
+    let search = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "s", "input": {}});
+    let waiting = json!({"role": "assistant", "content": [search]});
+    let messages = [user.clone(), waiting, said.clone(), user.clone()];
+    let mended = mend(Dialect::Anthropic, &messages, Mode::Drop);
+    assert_eq!(mended, Some(vec![user.clone(), said, user.clone()]));
+    // An empty prefill is none when results come behind it.
+    let call = json!({"type": "tool_use", "id": "a", "name": "look", "input": {}});
+    let calling = json!({"role": "assistant", "content": [call]});
+    let empty = json!({"role": "assistant", "content": []});
+    let mended = mend(
+        Dialect::Anthropic,
+        &[user.clone(), calling.clone(), empty],
+        Mode::Synthesize,
+    )
+    .unwrap();
+    assert_eq!(mended[..2], [user, calling]);
+    assert_eq!(mended.len(), 3);
+    assert_eq!(mended[2]["content"][0]["content"], PLACEHOLDERS[0]);
+}
+
+#[test]
+fn a_result_of_old_answers_no_call_of_today() {
+    let user = json!({"role": "user", "content": "hi"});
+    let called = json!({"id": "a", "function": {"name": "f", "arguments": "{}"}});
+    let calling = json!({"role": "assistant", "content": null, "tool_calls": [called]});
+    let function = json!({"role": "function", "name": "f", "content": "42"});
+    let mended = mend(
+        Dialect::OpenAi,
+        &[user.clone(), calling.clone(), function],
+        Mode::Synthesize,
+    )
+    .unwrap();
+    assert_eq!(mended[..2], [user, calling]);
+    assert_eq!(mended[2]["tool_call_id"], "a");
+    assert_eq!(mended[2]["content"], PLACEHOLDERS[0]);
+    let text = mended[3]["content"].as_str().unwrap();
+    assert!(text.contains("\n42\n"), "{text}");
+}
+
+#[test]
+fn who_packs_steps_sees_no_result_without_a_call() {
+    let messages = [
+        json!({"role": "user", "content": "hi"}),
+        json!({"type": "item_reference", "id": "fc_9"}),
+        json!({"type": "function_call_output", "call_id": "a", "output": "42"}),
+    ];
+    let mended = |for_planner| {
+        let around = Around {
+            for_planner,
+            ..Around::default()
+        };
+        let traits = Traits::default();
+        repair_json(
+            Dialect::Responses,
+            &messages,
+            Mode::Synthesize,
+            traits,
+            around,
+        )
+        .unwrap()
+    };
+    assert_eq!(mended(false), messages);
+    assert_eq!(mended(true)[2]["role"], "user");
 }

@@ -316,6 +316,7 @@ impl<T: Text> Compaction<'_, T> {
                         },
                     );
                     plan.gone_steps -= 1;
+                    plan.gone_tokens -= u64::from(bounds.tokens);
                 }
             }
             plan.decide(step, Level::Verbatim, Reason::Pinned);
@@ -362,11 +363,11 @@ impl<T: Text> Compaction<'_, T> {
             room,
             squeeze,
         )?;
-        Self::apply(plan, outcome);
+        self.apply(plan, outcome);
         Ok(())
     }
 
-    fn apply(plan: &mut Plan, outcome: Outcome) {
+    fn apply(&self, plan: &mut Plan, outcome: Outcome) {
         let mut gone = Vec::new();
         for kept in outcome.steps {
             let step = plan.shown[kept.shown].step;
@@ -392,7 +393,7 @@ impl<T: Text> Compaction<'_, T> {
         }
         plan.density = outcome.density;
         plan.worth = (outcome.value, outcome.upper_bound);
-        Self::remove(plan, &gone);
+        self.remove(plan, &gone);
         plan.sum();
     }
 
@@ -405,18 +406,20 @@ impl<T: Text> Compaction<'_, T> {
     }
 
     /// Takes the entries at `gone` (ascending positions in `shown`) out of the window.
-    fn remove(plan: &mut Plan, gone: &[usize]) {
+    fn remove(&self, plan: &mut Plan, gone: &[usize]) {
         let (mut at, mut next) = (0, gone.iter().copied().peekable());
-        let mut steps = 0;
-        plan.shown.retain(|_| {
+        let (mut steps, mut tokens) = (0, 0);
+        plan.shown.retain(|shown| {
             let doomed = next.next_if_eq(&at).is_some();
             at += 1;
             if doomed {
                 steps += 1;
+                tokens += u64::from(self.transcript.steps()[shown.step as usize].tokens);
             }
             !doomed
         });
         plan.gone_steps += steps;
+        plan.gone_tokens += tokens;
     }
 
     /// At most `max_messages`, hard ones counted, and within the target.
@@ -448,7 +451,7 @@ impl<T: Text> Compaction<'_, T> {
             plan.decide(step, Level::Gone, Reason::Oldest);
             gone.push(at);
         }
-        Self::remove(plan, &gone);
+        self.remove(plan, &gone);
         plan.sum();
         Ok(())
     }

@@ -162,6 +162,7 @@ pub struct Plan {
     pub(crate) root: Option<Root>,
     pub(crate) pins: BTreeSet<u32>,
     pub(crate) gone_steps: u32,
+    pub(crate) gone_tokens: u64,
     pub(crate) history_tokens: u64,
     /// Tokens of the message in front of an assistant message that would open the window.
     pub(crate) opener_tokens: u32,

@@ -4,9 +4,11 @@
 //! repeats that check when the assistant message arrives, and finds the same, so asking changes
 //! nothing and a rebuild from the log gives the same bytes.
 
+mod legacy;
 mod recall;
 mod settings;
 
+pub use self::legacy::{Carried, Gone};
 pub(crate) use self::recall::fence;
 use self::recall::{check, place};
 pub use self::settings::MAX_TOKENS;
@@ -54,6 +56,10 @@ pub struct WorkingSet<T> {
     directory: PageDirectory,
     /// Messages before the newest boundary that was folded.
     boundary: u32,
+    /// Messages at the front that another working set handed on: no calls were made between them.
+    opening: usize,
+    /// Messages before the boundary at which the window's older part last changed.
+    changed_at: Option<u32>,
     /// How many pending plans were made.
     pending_plans: u64,
     /// Content that was paged in between a call and its results, where nothing may stand.
@@ -119,6 +125,8 @@ impl<T: Text> WorkingSet<T> {
             quiet: None,
             directory: PageDirectory::default(),
             boundary: 0,
+            opening: 0,
+            changed_at: None,
             pending_plans: 0,
             waiting: Vec::new(),
             joins: Joins::default(),
@@ -159,7 +167,7 @@ impl<T: Text> WorkingSet<T> {
             (
                 plan,
                 self.transcript.mark(),
-                self.boundary,
+                (self.boundary, self.changed_at),
                 self.waiting.clone(),
             )
         });
@@ -173,7 +181,7 @@ impl<T: Text> WorkingSet<T> {
                 // It may have read what was taken back; it reads again what is needed.
                 self.index = Index::default();
                 self.quiet = None;
-                self.boundary = boundary;
+                (self.boundary, self.changed_at) = boundary;
                 self.waiting = waiting;
             }
             return Err(error);
@@ -245,6 +253,7 @@ impl<T: Text> WorkingSet<T> {
             .pending
             .take()
             .filter(|pending| pending.synthesized == abandons);
+        let compactions = self.plan.compactions;
         match pending {
             Some(pending) if is_boundary => {
                 self.plan = pending.plan;
@@ -255,7 +264,7 @@ impl<T: Text> WorkingSet<T> {
                     self.close_newest_in(None);
                     self.place_waiting();
                 }
-                if is_boundary && (abandons || self.quiet != Some(at)) {
+                if is_boundary && at >= self.opening && (abandons || self.quiet != Some(at)) {
                     check(
                         &mut self.plan,
                         &self.transcript,
@@ -264,6 +273,9 @@ impl<T: Text> WorkingSet<T> {
                     )?;
                 }
             }
+        }
+        if self.plan.compactions != compactions {
+            self.changed_at = Some(at as u32);
         }
         if is_boundary {
             self.boundary = at as u32;
@@ -277,13 +289,14 @@ impl<T: Text> WorkingSet<T> {
             self.place_waiting();
         }
         if at == 0 {
-            settle_opener(&mut self.plan, &self.transcript, &self.settings)?;
+            self.recount_notes()?;
             self.plan.sum();
         } else if !had_goal && self.transcript.goal().is_some() && self.plan.root.is_some() {
             // The note moves from the front to the goal.
             self.recount_notes()?;
             self.plan.sum();
             self.plan.touch(0);
+            self.changed_at = Some(at as u32 + 1);
         }
         Ok(())
     }
@@ -454,6 +467,19 @@ impl<T: Text> WorkingSet<T> {
             self.settings.dialect,
             from,
         )
+    }
+
+    /// Messages at the end of the newest window that came after its older part last changed; `None`
+    /// if that never changed. What the model said there, it said with this older part before it.
+    pub fn unchanged_tail(&self) -> Option<usize> {
+        let is_pending = self.window_plan().compactions() > self.plan.compactions();
+        let from = match self.changed_at {
+            _ if is_pending => return Some(0),
+            None if self.opening > 0 => self.opening,
+            changed => changed? as usize,
+        };
+        let tail = self.entries(from);
+        Some(tail.iter().filter(|entry| !entry.is_joined()).count())
     }
 
     /// Messages of the window that are further pieces of the one before, which saves their framing.

@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use crate::error::error_codes;
     #[pymodule_export]
-    use crate::lint::{lint_rows, lint_rules};
+    use crate::lint::{PyLintProgress, lint_rows, lint_rules};
     #[pymodule_export]
     use crate::message_tokens::PyMessageTokens;
     #[pymodule_export]

@@ -3,7 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use satchel_core::dialect::Dialect;
-use satchel_core::dialect::lint::{Request, Rule, Violation, check};
+use satchel_core::dialect::Traits;
+use satchel_core::dialect::lint::{Progress, Request, Rule, Violation, check};
 use satchel_core::node::Node;
 
 use crate::error::PyError;
@@ -65,6 +66,62 @@ pub(crate) fn lint_rows(
     };
     found.extend(check(dialect, &request));
     Ok(found.into_iter().map(row).collect())
+}
+
+/// Whether windows that grow at their end are right, at the price of what is new.
+#[pyclass(module = "satchel._core", name = "LintProgress")]
+pub(crate) struct PyLintProgress {
+    dialect: Dialect,
+    traits: Traits,
+    progress: Progress,
+}
+
+#[pymethods]
+impl PyLintProgress {
+    #[new]
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "arguments as Python gives them"
+    )]
+    fn new(dialect: &str, traits: Vec<String>) -> PyResult<Self> {
+        Ok(Self {
+            dialect: Dialect::from_name(dialect).map_err(PyError)?,
+            traits: traits_of(&traits),
+            progress: Progress::default(),
+        })
+    }
+
+    /// Whether there is no error in `messages`, which are those of the last call and more behind
+    /// them. False may also mean that only a look at the whole list can tell.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "arguments as Python gives them"
+    )]
+    #[pyo3(signature = (messages, system, tools, /))]
+    fn is_valid(
+        &mut self,
+        messages: &Bound<'_, PyList>,
+        system: Option<Bound<'_, PyAny>>,
+        tools: Option<Bound<'_, PyAny>>,
+    ) -> bool {
+        let start = self.progress.start();
+        // Their own errors show in the first look; Converse also asks whether there are any tools.
+        let is_first = start == 0;
+        let system = system.filter(|_| is_first).map(PyNode::new);
+        let asks = is_first || self.dialect == Dialect::Bedrock;
+        let tools = tools.filter(|_| asks).map(PyNode::new);
+        let tail = messages.get_slice(start, messages.len());
+        let nodes: Vec<_> = tail.iter().map(PyNode::new).collect();
+        let request = Request {
+            messages: &nodes,
+            system: system.as_ref(),
+            tools: tools.as_ref(),
+            traits: self.traits,
+            previous: None,
+            same_prompt: true,
+        };
+        self.progress.is_valid(self.dialect, &request)
+    }
 }
 
 /// The catalogue: code, id, severity, sentence, provider's error.

@@ -15,7 +15,7 @@ use satchel_core::node::Text;
 use satchel_core::page::{PageKey, select_lines};
 use satchel_core::plan::Settings;
 use satchel_core::tokens::chat::ChatRules;
-use satchel_core::working_set::{Page, WorkingSet, parse_pointer};
+use satchel_core::working_set::{Gone, Page, WorkingSet, parse_pointer};
 
 use crate::counter::PyCounter;
 use crate::error::{PyError, invalid_value};
@@ -60,6 +60,15 @@ struct Rendered {
 /// number of steps that are verbatim, trimmed, stubs and gone.
 type Figures = (u64, u64, u64, u32, usize, u64, u32, u32, u32, u32);
 
+/// Steps, tokens and note of what is gone.
+type GoneFields = (u32, u64, String);
+
+/// Messages that another working set handed on, and what is gone from it.
+type Opening = (usize, Option<GoneFields>);
+
+/// A step that is handed on.
+type HandedOn<'py> = (u32, u32, &'static str, bool, bool, Bound<'py, PyList>);
+
 type Explained = (
     u32,
     u32,
@@ -76,9 +85,10 @@ type Explained = (
 #[pymethods]
 impl PyWorkingSet {
     /// A working set from the settings event's JSON (without `kind` and `at`), messages, and the
-    /// JSON list of further events. `counters` are those that later settings may name.
+    /// JSON list of further events. `counters` are those that later settings may name; `opening` is
+    /// how many messages another working set handed on, and what was gone from it.
     #[new]
-    #[pyo3(signature = (counter, settings, messages, events, counters=Vec::new()))]
+    #[pyo3(signature = (counter, settings, messages, events, counters=Vec::new(), opening=None))]
     fn new(
         py: Python<'_>,
         counter: &PyCounter,
@@ -86,6 +96,7 @@ impl PyWorkingSet {
         messages: &Bound<'_, PyAny>,
         events: &str,
         counters: Vec<PyRef<'_, PyCounter>>,
+        opening: Option<Opening>,
     ) -> PyResult<Self> {
         let settings = read_settings(counter, settings).map_err(PyError)?;
         let events = read_events(events).map_err(PyError)?;
@@ -93,6 +104,14 @@ impl PyWorkingSet {
         let mut set = WorkingSet::new(settings).map_err(PyError)?;
         for counter in counters {
             set.offer_counter(counter.0.clone());
+        }
+        if let Some((messages, gone)) = opening {
+            let gone = gone.map(|(steps, tokens, note)| Gone {
+                steps,
+                tokens,
+                note: note.into(),
+            });
+            set.take_over(messages, gone).map_err(PyError)?;
         }
         let mut state = State {
             set,
@@ -194,6 +213,49 @@ impl PyWorkingSet {
             gone,
         );
         Ok((list, figures))
+    }
+
+    /// The steps in the window, as `(first, end, role, is leading, is pinned, messages)`, and what
+    /// is gone, as `(steps, tokens, note)`: what goes on when the dialect changes.
+    fn hand_on<'py>(&self, py: Python<'py>) -> PyResult<(Vec<HandedOn<'py>>, Option<GoneFields>)> {
+        let mut state = self.lock()?;
+        let state = &mut *state;
+        let set = &mut state.set;
+        let (steps, gone) = run(py, move || set.hand_on())?;
+        state.rendered = None;
+        let dialect = state.set.settings().dialect;
+        let mut carried = Vec::with_capacity(steps.len());
+        for step in steps {
+            let mut messages = Vec::new();
+            for entry in step.entries {
+                push_entry(py, &mut messages, &state.messages, dialect, entry)?;
+            }
+            let messages = PyList::new(py, messages)?;
+            let role = step.role.name();
+            carried.push((
+                step.first,
+                step.end,
+                role,
+                step.is_leading,
+                step.is_pinned,
+                messages,
+            ));
+        }
+        let gone = gone.map(|gone| (gone.steps, gone.tokens, gone.note.to_string()));
+        Ok((carried, gone))
+    }
+
+    /// The pointer of the index of everything that is gone.
+    fn index_pointer(&self) -> PyResult<String> {
+        let state = self.lock()?;
+        Ok(state.set.settings().key.index_pointer().to_string())
+    }
+
+    /// Messages at the end of the newest window that came after its older part last changed.
+    fn unchanged_tail(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        let mut state = self.lock()?;
+        let set = &mut state.set;
+        run(py, move || Ok(set.unchanged_tail()))
     }
 
     /// Number of raw messages.

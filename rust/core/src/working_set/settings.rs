@@ -53,6 +53,10 @@ impl<T: Text> WorkingSet<T> {
         if let Some(policy) = &change.policy {
             self.settings.policy = Arc::new(policy.clone());
         }
+        if change.system_tokens.or(change.tools_tokens).is_some() {
+            // What stands before every message is another one.
+            self.changed_at = Some(self.transcript.len() as u32);
+        }
         if let Some(tokens) = change.system_tokens {
             self.settings.system_tokens = tokens;
         }

@@ -96,6 +96,21 @@ pub(super) fn blocks(mut turns: Vec<Turn>, merges: bool, losses: &mut Losses) ->
             // Its results went to their calls, or what it held is listed.
             continue;
         }
+        if block.role != Role::Assistant && !block.calls.is_empty() {
+            // Only an assistant calls: what else the message says stays its own.
+            let calls = std::mem::take(&mut block.calls);
+            let own = Block {
+                index: block.index,
+                role: Role::Assistant,
+                name: None,
+                pieces: Vec::new(),
+                calls,
+            };
+            let said = std::mem::replace(&mut block, own);
+            if !said.pieces.is_empty() {
+                blocks.push(said);
+            }
+        }
         if block.role == Role::Assistant {
             let joins = blocks.last().is_some_and(|last| {
                 last.role == Role::Assistant

@@ -10,11 +10,13 @@ mod catalogue;
 mod marks;
 mod openai;
 mod previous;
+mod progress;
 mod responses;
 mod turns;
 
 pub use self::catalogue::{Rule, RuleEntry, Severity};
 pub use self::marks::count_marks;
+pub use self::progress::Progress;
 use super::repair::ids::IdRule;
 use super::{Dialect, Traits, read_message, read_system};
 use crate::error::{Error, ErrorKind, Result};
@@ -85,12 +87,22 @@ pub fn lint<N: Node>(
 
 /// Checks a request; findings as [`lint`].
 pub fn check<N: Node>(dialect: Dialect, request: &Request<'_, N>) -> Vec<Violation> {
-    let read: Vec<_> = request
-        .messages
-        .iter()
-        .enumerate()
+    check_read(dialect, request, &read_all(dialect, request.messages))
+}
+
+fn read_all<N: Node>(dialect: Dialect, messages: &[N]) -> Vec<Result<Message<N::Text>>> {
+    let messages = messages.iter().enumerate();
+    messages
         .map(|(index, message)| read_message(dialect, message, index))
-        .collect();
+        .collect()
+}
+
+/// Checks a request whose messages are read.
+fn check_read<N: Node>(
+    dialect: Dialect,
+    request: &Request<'_, N>,
+    read: &[Result<Message<N::Text>>],
+) -> Vec<Violation> {
     let mut found = Findings::default();
     for (index, message) in read.iter().enumerate() {
         if let Err(error) = message {
@@ -106,19 +118,19 @@ pub fn check<N: Node>(dialect: Dialect, request: &Request<'_, N>) -> Vec<Violati
         found.readable(list.as_ref().unwrap_or(tools).capture())
     });
     match dialect {
-        Dialect::OpenAi => openai::check(&read, request.traits, &mut found),
+        Dialect::OpenAi => openai::check(read, request.messages, request.traits, &mut found),
         Dialect::Anthropic => {
-            anthropic::check(&read, system.as_ref(), request.traits, &mut found);
+            anthropic::check(read, system.as_ref(), request.traits, &mut found);
         }
-        Dialect::Responses => responses::check(&read, request.messages, &mut found),
-        Dialect::Gemini => turns::check_gemini(&read, request.traits, &mut found),
+        Dialect::Responses => responses::check(read, request.messages, &mut found),
+        Dialect::Gemini => turns::check_gemini(read, request.traits, &mut found),
         Dialect::Bedrock => {
-            turns::check_bedrock(&read, tools.as_ref(), &mut found);
+            turns::check_bedrock(read, tools.as_ref(), &mut found);
         }
     }
-    check_ids(dialect, &read, &mut found);
+    check_ids(dialect, read, &mut found);
     if let Some(tools) = tools {
-        check_declared(&read, &tools, &mut found);
+        check_declared(read, &tools, &mut found);
     }
     marks::check(dialect, request, &mut found);
     if let Some(previous) = request.previous {
@@ -186,6 +198,8 @@ struct Call<'a, T> {
     number: usize,
     total: usize,
     is_answered: bool,
+    /// Whether it is the single call of old.
+    is_legacy: bool,
 }
 
 /// The calls of a message.
@@ -199,6 +213,7 @@ fn calls_of<T>(message: &Message<T>, index: usize) -> impl Iterator<Item = Call<
         number: at + 1,
         total,
         is_answered: false,
+        is_legacy: part.place == Place::Field(Field::FunctionCall),
     })
 }
 
@@ -322,27 +337,29 @@ fn check_declared<T: Text>(
     tools: &Value<T>,
     found: &mut Findings,
 ) {
-    let mut names: Vec<&T> = Vec::new();
-    for tool in tools.items() {
-        let declarations = ["functionDeclarations", "function_declarations"]
+    let mut names = std::collections::BTreeSet::new();
+    // One definition alone is taken like a list of it.
+    let alone = matches!(tools, Value::Map(_)).then(|| std::slice::from_ref(tools));
+    for tool in alone.unwrap_or_else(|| tools.items()) {
+        // A group of functions: Gemini's declarations, a namespace of Responses.
+        let group = ["functionDeclarations", "function_declarations", "tools"]
             .iter()
             .find_map(|key| tool.get(key));
-        let several = declarations.map_or(std::slice::from_ref(tool), Value::items);
+        let several = group.map_or(std::slice::from_ref(tool), Value::items);
         names.extend(several.iter().filter_map(|tool| {
             let tool = ["function", "custom", "toolSpec"]
                 .iter()
                 .find_map(|key| tool.get(key))
                 .unwrap_or(tool);
-            tool.get("name")?.as_text()
+            let name = tool.get("name")?.as_text()?;
+            Some(name.with(str::to_owned))
         }));
     }
     for (index, message) in messages.iter().enumerate() {
         let Ok(message) = message else { continue };
         let undeclared = calls_of(message, index).find(|call| {
             let name = call.key.and_then(|key| key.name.as_ref());
-            name.is_some_and(|name| {
-                name.with(|name| !names.iter().any(|known| known.with(|known| known == name)))
-            })
+            name.is_some_and(|name| !name.with(|name| names.contains(name)))
         });
         if let Some(Call { number, total, .. }) = undeclared {
             let message = format!("call {number} of {total} names a tool that is not declared");

@@ -2,12 +2,14 @@
 
 use super::{Answer, Call, Findings, Rule, answer, calls_of, is_blank};
 use crate::dialect::Traits;
+use crate::dialect::repair::is_legacy_result;
 use crate::error::Result;
 use crate::message::{Body, Message, PartKind, Place, Role};
-use crate::node::Text;
+use crate::node::{Node, Text};
 
-pub(super) fn check<T: Text>(
-    messages: &[Result<Message<T>>],
+pub(super) fn check<N: Node>(
+    messages: &[Result<Message<N::Text>>],
+    nodes: &[N],
     traits: Traits,
     found: &mut Findings,
 ) {
@@ -23,12 +25,15 @@ pub(super) fn check<T: Text>(
         let message = "the first message besides instructions is the assistant's";
         found.add(Rule::StartsWithoutUser, index, message);
     }
-    let mut calls: Vec<Call<'_, T>> = Vec::new();
+    // The single call of old is answered by a `function` message, others by `tool` messages.
+    let mut calls: Vec<Call<'_, N::Text>> = Vec::new();
+    let mut legacy: Vec<Call<'_, N::Text>> = Vec::new();
     // Behind a message that could not be read any result may be right.
     let mut is_blind = false;
     for (index, message) in messages.iter().enumerate() {
         let Ok(message) = message else {
             calls.clear();
+            legacy.clear();
             is_blind = true;
             continue;
         };
@@ -42,8 +47,13 @@ pub(super) fn check<T: Text>(
             found.add(Rule::Oc5LostReasoning, index, message);
         }
         if message.role == Role::Tool {
+            let asked = if is_legacy_result(&nodes[index]) {
+                &mut legacy
+            } else {
+                &mut calls
+            };
             for result in &message.parts {
-                let sentence = match answer(&mut calls, result.key.as_deref()) {
+                let sentence = match answer(asked, result.key.as_deref()) {
                     Answer::Unknown if !is_blind => "the result answers no call right before it",
                     Answer::Answered => "the call has its result already",
                     Answer::Open | Answer::Unknown => continue,
@@ -53,13 +63,16 @@ pub(super) fn check<T: Text>(
             continue;
         }
         report_open(&calls, found);
+        report_open(&legacy, found);
         is_blind = false;
         calls.clear();
+        legacy.clear();
         if message.role == Role::Assistant {
-            calls.extend(calls_of(message, index));
+            (legacy, calls) = calls_of(message, index).partition(|call| call.is_legacy);
         }
     }
     report_open(&calls, found);
+    report_open(&legacy, found);
 }
 
 fn report_open<T>(calls: &[Call<'_, T>], found: &mut Findings) {

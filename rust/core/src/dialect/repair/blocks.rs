@@ -122,7 +122,9 @@ impl<'a, T: Text> Placing<'a, '_, T> {
         let is_complete = !calls
             .iter()
             .any(|&call| self.pairs.calls[call].needs_result());
-        if is_complete && self.is_in_place(at, &answers) {
+        // What became of stray results goes behind the right ones, which then move as well.
+        let has_strays = !self.strays.is_empty() && !answers.is_empty();
+        if is_complete && !has_strays && self.is_in_place(at, &answers) {
             return None;
         }
         let mut pieces: Vec<_> = answers

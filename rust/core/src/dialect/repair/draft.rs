@@ -95,6 +95,8 @@ pub(super) struct Draft<'a, T> {
     pub(super) edits: Vec<Edit>,
     /// What kind of item it is, where a message is one.
     pub(super) item: Option<Item>,
+    /// Whether it is a `function` message, the result of the single call of old.
+    pub(super) is_legacy: bool,
 }
 
 impl<'a, T: Text> Draft<'a, T> {
@@ -129,6 +131,7 @@ impl<'a, T: Text> Draft<'a, T> {
             whole: message.parts.len(),
             edits: Vec::new(),
             item: None,
+            is_legacy: false,
         }
     }
 
@@ -140,6 +143,7 @@ impl<'a, T: Text> Draft<'a, T> {
             whole: 0,
             edits: Vec::new(),
             item: None,
+            is_legacy: false,
         }
     }
 

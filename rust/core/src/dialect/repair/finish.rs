@@ -4,7 +4,7 @@ use super::draft::{Draft, Piece};
 use super::flatten::server_text;
 use super::items::{self, Item};
 use super::marks::{Marks, limit};
-use super::{Mode, NO_USER_MESSAGE, draft};
+use super::{Mode, NO_USER_MESSAGE, draft, is_blank};
 use crate::dialect::form::OPENER;
 use crate::dialect::lint::anthropic::{ServerTool, server_tool};
 use crate::dialect::{Dialect, Traits};
@@ -21,6 +21,10 @@ pub(super) fn finish<'a, T: Text>(
 ) -> Vec<Draft<'a, T>> {
     if dialect == Dialect::Anthropic {
         settle_server_tools(&mut drafts, mode);
+        drop_emptied(&mut drafts);
+    }
+    if dialect == Dialect::OpenAi {
+        drop_blanks(&mut drafts);
     }
     match dialect {
         Dialect::Anthropic | Dialect::Bedrock => drop_hollow(&mut drafts),
@@ -83,6 +87,30 @@ fn settle_server_tools<T: Text>(drafts: &mut [Draft<'_, T>], mode: Mode) {
             (_, Some(part)) => *piece = Piece::text(server_text(part)),
         }
     }
+}
+
+/// Takes out an empty string that stood beside calls, where one of them is a text now.
+fn drop_blanks<T: Text>(drafts: &mut [Draft<'_, T>]) {
+    let is_text = |piece: &Piece<'_, T>| piece.kind == PartKind::Text;
+    for draft in drafts {
+        if draft.pieces.iter().filter(|piece| is_text(piece)).count() > 1 {
+            draft.pieces.retain(|piece| {
+                let text = piece.part.filter(|_| is_text(piece));
+                !text.is_some_and(|part| matches!(&part.body, Body::Text(text) if is_blank(text)))
+            });
+        }
+    }
+}
+
+/// Takes out messages of which nothing is left; an empty prefill may stay where it is the end.
+fn drop_emptied<T: Text>(drafts: &mut Vec<Draft<'_, T>>) {
+    let last = drafts.len().saturating_sub(1);
+    let mut at = 0;
+    drafts.retain(|draft| {
+        let is_prefill = at == last && draft.role == Role::Assistant && draft.whole == 0;
+        at += 1;
+        is_prefill || !draft.pieces.is_empty()
+    });
 }
 
 /// Takes out turns of the assistant that hold nothing but reasoning.

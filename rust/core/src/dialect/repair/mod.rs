@@ -118,8 +118,14 @@ pub fn repair<N: Node>(
         .enumerate()
         .map(|(index, message)| Draft::of(dialect, index, message))
         .collect();
-    if dialect == Dialect::Responses {
-        items::settle(&mut drafts, messages);
+    match dialect {
+        Dialect::Responses => items::settle(&mut drafts, messages),
+        Dialect::OpenAi => {
+            for (draft, node) in drafts.iter_mut().zip(messages) {
+                draft.is_legacy = is_legacy_result(node);
+            }
+        }
+        _ => {}
     }
     let last = drafts.len().saturating_sub(1);
     let mut at = 0;
@@ -131,6 +137,7 @@ pub fn repair<N: Node>(
     let mut pairs = pair(&drafts, |before, after| joins(dialect, before, after));
     if around.for_planner {
         pairs.leave_open(&drafts);
+        pairs.expect_nothing_elsewhere();
     }
     rename(dialect, &mut drafts, &mut pairs);
     let mut work = Work::new(drafts, pairs.calls.len());
@@ -202,6 +209,13 @@ pub fn repair_json(
             Ok(written(&mended, entries))
         }
     }
+}
+
+/// Whether a message of `openai` is the result of the single call of old.
+pub(in crate::dialect) fn is_legacy_result<N: Node>(message: &N) -> bool {
+    message
+        .get("role")
+        .is_some_and(|role| role.is_str("function"))
 }
 
 /// Whether results stand in messages of their own.
@@ -345,9 +359,7 @@ fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pa
     for call in &mut pairs.calls {
         let draft = &drafts[call.draft];
         let piece = &draft.pieces[call.piece];
-        let is_legacy = piece
-            .part
-            .is_some_and(|part| matches!(part.place, Place::Field(Field::FunctionCall)));
+        let is_legacy = piece.part.is_some_and(pair::is_legacy);
         let mut id = call.id.clone();
         let old = call.id.as_deref().unwrap_or_default();
         let is_item = draft.item.is_some_and(|item| !item.needs_no_result());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::draft::{Draft, Piece};
 use super::items::Item;
-use crate::message::{PartKind, Role};
+use crate::message::{Field, Part, PartKind, Place, Role};
 use crate::node::Text;
 
 /// A call of the history.
@@ -23,6 +23,10 @@ pub(super) struct Call {
     pub(super) answer: Option<(usize, usize)>,
     /// Whether its result is still to come.
     pub(super) is_open: bool,
+    /// Whether it is the single call of old, which a `function` message answers.
+    is_legacy: bool,
+    /// Whether the server answers it, without an id.
+    is_search: bool,
 }
 
 impl Call {
@@ -78,6 +82,18 @@ impl Pairs {
     }
 }
 
+impl Pairs {
+    /// Takes results whose call may be stored for results without a call: who packs steps has to
+    /// see the call.
+    pub(super) fn expect_nothing_elsewhere(&mut self) {
+        for fate in self.results.values_mut() {
+            if *fate == Fate::Elsewhere {
+                *fate = Fate::Orphan;
+            }
+        }
+    }
+}
+
 /// Pairs the results of `drafts` with their calls. `joins` says whether a draft goes on with the
 /// turn of the draft before it.
 pub(super) fn pair<T: Text>(
@@ -101,6 +117,7 @@ pub(super) fn pair<T: Text>(
             match piece.kind {
                 PartKind::Call if draft.role == Role::Assistant => {
                     let call = pairs.calls.len();
+                    let is_nameless = id.is_none();
                     by_id
                         .entry(id.clone().unwrap_or_default())
                         .or_default()
@@ -114,10 +131,18 @@ pub(super) fn pair<T: Text>(
                         name,
                         answer: None,
                         is_open: false,
+                        is_legacy: piece.part.is_some_and(is_legacy),
+                        is_search: is_nameless && draft.item == Some(Item::Question),
                     });
                 }
                 PartKind::Result => {
-                    let mut fate = fate(&pairs.calls, &by_id, id.as_deref(), name.as_deref());
+                    let result = Result {
+                        id: id.as_deref(),
+                        name: name.as_deref(),
+                        is_legacy: draft.is_legacy,
+                        is_found: draft.item == Some(Item::Found),
+                    };
+                    let mut fate = fate(&pairs.calls, &by_id, result);
                     if fate == Fate::Orphan && is_stored {
                         fate = Fate::Elsewhere;
                     }
@@ -136,17 +161,31 @@ pub(super) fn pair<T: Text>(
     pairs
 }
 
-fn fate(
-    calls: &[Call],
-    by_id: &BTreeMap<String, Vec<usize>>,
-    id: Option<&str>,
-    name: Option<&str>,
-) -> Fate {
+/// What a result says about its call.
+#[derive(Clone, Copy)]
+struct Result<'a> {
+    id: Option<&'a str>,
+    name: Option<&'a str>,
+    /// Whether it is a `function` message.
+    is_legacy: bool,
+    /// Whether it is what the server found.
+    is_found: bool,
+}
+
+/// Whether a call is the single one of old.
+pub(super) fn is_legacy<T>(part: &Part<T>) -> bool {
+    part.place == Place::Field(Field::FunctionCall)
+}
+
+fn fate(calls: &[Call], by_id: &BTreeMap<String, Vec<usize>>, result: Result<'_>) -> Fate {
+    let Result { id, name, .. } = result;
     let same_id = by_id
         .get(id.unwrap_or_default())
         .map_or(&[][..], Vec::as_slice);
     let fits = |call: &Call| {
         call.answer.is_none()
+            && call.is_legacy == result.is_legacy
+            && call.is_search == result.is_found
             && (name.is_none() || call.name.is_none() || call.name.as_deref() == name)
     };
     if id.is_some() {
@@ -162,7 +201,7 @@ fn fate(
         // A call without an id, of this name, in the newest turn.
         let nameless = by_id.get("").map_or(&[][..], Vec::as_slice);
         return newest(calls, nameless, |call| {
-            name.is_some() && call.name.as_deref() == name && call.answer.is_none()
+            name.is_some() && call.name.as_deref() == name && fits(call)
         })
         .map_or(Fate::Orphan, Fate::Answers);
     }

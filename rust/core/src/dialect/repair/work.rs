@@ -107,6 +107,7 @@ impl<'a, T: Text> Work<'a, T> {
             whole: head.whole,
             edits: std::mem::take(&mut head.edits),
             item: head.item,
+            is_legacy: head.is_legacy,
         }
     }
 

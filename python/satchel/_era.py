@@ -1,0 +1,300 @@
+"""One part of a log: from a change of dialect to the next.
+
+The native working set of an era begins with what the era before handed on, and numbers its messages
+from there. Outside, every index means the caller's messages. Here are both, and the way between.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter as Tally
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from satchel import _core
+from satchel._handover import converted_request, joined_system, opening_of
+from satchel.errors import InputError, SatchelError
+from satchel.window import Page, StepReport
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Mapping, Sequence
+
+    from satchel._damage import Repairs
+    from satchel._handover import Opening
+
+__all__ = ["LEVELS", "Era"]
+
+LEVELS: Final[tuple[str, ...]] = ("verbatim", "trimmed", "stub", "gone")
+
+
+class Era:
+    """A part of a log in one dialect.
+
+    Attributes:
+        dialect: the dialect.
+        start: the caller's messages before it.
+        opening: what the era before handed on; None for the first.
+        events: its events with the caller's indices; the first one is all settings.
+        repairs: what is done about damage.
+        core: the native working set.
+        closed: what became of the steps before it, when they were handed on.
+        compactions: compactions before it.
+    """
+
+    __slots__ = (
+        "_kept",
+        "_lefts",
+        "_levels",
+        "_pages",
+        "_starts",
+        "closed",
+        "compactions",
+        "core",
+        "dialect",
+        "events",
+        "opening",
+        "repairs",
+        "start",
+    )
+
+    core: _core.WorkingSet
+    repairs: Repairs
+
+    def __init__(
+        self,
+        events: Sequence[Mapping[str, Any]],
+        *,
+        start: int = 0,
+        opening: Opening | None = None,
+        closed: list[StepReport] | None = None,
+    ) -> None:
+        self.dialect: str = events[0].get("dialect", "")
+        self.start: Final = start
+        self.opening: Final = opening
+        self.events: tuple[Mapping[str, Any], ...] = tuple(events)
+        pins = frozenset(opening.pins if opening else ())
+        pinned = {first for first, _, left, _ in (opening.steps if opening else ()) if left in pins}
+        self.closed: Final = [
+            replace(row, level="verbatim") if row.first in pinned else row for row in closed or ()
+        ]
+        self.compactions: Final = max((row.compaction for row in self.closed), default=0)
+        steps = opening.steps if opening else ()
+        self._starts: Final = [first for first, _, _, _ in steps]
+        self._kept: Final = [step for step in steps if step[2] < step[3]]
+        self._lefts: Final = [left for _, _, left, _ in self._kept]
+        self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
+        self._levels: tuple[int, Tally[str]] = (-1, Tally())
+
+    def __len__(self) -> int:
+        """The caller's messages up to the end of this era."""
+        return len(self.core) + self._shift
+
+    @property
+    def handed_on(self) -> list[Any]:
+        """The messages that it began with."""
+        return self.opening.messages if self.opening else []
+
+    @property
+    def system(self) -> Any:  # noqa: ANN401 - a provider's own form
+        """Instructions of the log that stand outside the messages in this dialect."""
+        return self.opening.system if self.opening else None
+
+    @property
+    def gone(self) -> tuple[int, tuple[int, int, str] | None] | None:
+        """What the native working set begins with."""
+        return (len(self.opening.messages), self.opening.gone) if self.opening else None
+
+    @property
+    def raw(self) -> list[Any]:
+        """The caller's own messages of this era, damaged as they came."""
+        given = self.core.messages() if self.repairs.raw is None else self.repairs.raw
+        return given[len(self.handed_on) :]
+
+    @property
+    def messages(self) -> list[Any]:
+        """The messages of this era as they are packed."""
+        return self.core.messages()[len(self.handed_on) :]
+
+    @property
+    def _shift(self) -> int:
+        return self.start - len(self.handed_on)
+
+    def take(self, core: _core.WorkingSet) -> None:
+        """Goes on with another native working set, whose past was repaired."""
+        self.core = core
+        self.forget()
+
+    def forget(self) -> None:
+        """Forgets what is remembered of the newest window."""
+        self._pages, self._levels = (-1, ()), (-1, Tally())
+
+    def hand_over(self, dialect: str) -> Opening:
+        """What the next era begins with, in its dialect.
+
+        Raises:
+            InputError: ``open_calls`` while calls wait for results; ``unknown_dialect``.
+        """
+        kept, _ = converted_request(self.system, None, self.dialect, dialect)
+        opening = opening_of(self.core, self.dialect, dialect)
+        return replace(
+            opening,
+            steps=tuple(
+                (self.outside(first), self.outside(end - 1) + 1, left, right)
+                for first, end, left, right in opening.steps
+            ),
+            system=joined_system(dialect, kept, opening.system),
+        )
+
+    # --- indices ----------------------------------------------------------------------------------
+
+    def inside(self, index: int) -> int:
+        """The index inside of the caller's message ``index``.
+
+        Raises:
+            InputError: ``invalid_event`` for one that was not handed on.
+        """
+        if index >= self.start or self.opening is None:
+            return index - self._shift
+        at = bisect_right(self._starts, index) - 1
+        first, end, left, right = self.opening.steps[at] if at >= 0 else (0, 0, 0, 0)
+        if not first <= index < end or left == right:
+            message = (
+                f"message {index} was paged out before the dialect changed; it can be read only"
+            )
+            raise InputError(message, code="invalid_event", index=index)
+        return min(left + index - first, right - 1)
+
+    def outside(self, index: int) -> int:
+        """The caller's index of message ``index`` inside; of its step, if it was handed on."""
+        if self.opening is None or index >= len(self.opening.messages):
+            return index + self._shift
+        first, end, left, _ = self._kept[bisect_right(self._lefts, index) - 1]
+        return min(first + index - left, end - 1)
+
+    def event_inside(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """An event with the indices inside."""
+        found = dict(event)
+        if self.opening is None:
+            return found
+        if isinstance(found.get("at"), int):
+            found["at"] -= self._shift
+        if isinstance(found.get("index"), int):
+            found["index"] = self.inside(found["index"])
+        return found
+
+    def pins(self) -> list[dict[str, Any]]:
+        """The pins that the era before handed on, as events inside."""
+        if self.opening is None:
+            return []
+        at = len(self.opening.messages)
+        return [{"kind": "pin", "at": at, "index": index} for index in self.opening.pins]
+
+    @contextmanager
+    def errors_outside(self) -> Generator[None]:
+        """Lets errors name the caller's index."""
+        try:
+            yield
+        except SatchelError as error:
+            if error.index is None or self.opening is None or error.code == "invalid_event":
+                raise
+            index = self.outside(error.index)
+            text = re.sub(rf"\bmessage {error.index}\b", f"message {index}", str(error), count=1)
+            raise type(error)(
+                text, code=error.code, index=index, value=error.value, limit=error.limit
+            ) from error.__cause__
+
+    # --- what happened ----------------------------------------------------------------------------
+
+    def rows(self) -> list[StepReport]:
+        """What happened to each step of the log up to the end of this era."""
+        inside = [StepReport(*row) for row in self.core.explain()]
+        if self.opening is None:
+            return inside
+        size = len(self.opening.messages)
+        found: list[StepReport] = []
+        handed_on = {step[0]: step for step in self.opening.steps}
+        at = 0
+        for row in self.closed:
+            step = handed_on.get(row.first)
+            pieces: list[StepReport] = []
+            while step is not None and at < len(inside) and inside[at].first < step[3]:
+                pieces.append(inside[at])
+                at += 1
+            found.append(self._now(row, pieces))
+        found += [self._renumbered(row) for row in inside[at:] if row.first >= size]
+        return found
+
+    def columns(self) -> dict[str, Any]:
+        """The same as numpy arrays by name, as the native working set gives them."""
+        arrays = self.core.columns()
+        if self.opening is None:
+            return arrays
+        rows = self.rows()
+        found: dict[str, Any] = {}
+        for name, array in arrays.items():
+            names = _core.column_names.get(name)
+            values = [getattr(row, name) for row in rows]
+            if names is not None:
+                numbers = {text: number for number, text in enumerate(names)}
+                values = [numbers[value] for value in values]
+            found[name] = array.__class__((len(rows),), array.dtype)
+            found[name][:] = values
+        return found
+
+    def _now(self, row: StepReport, pieces: Iterable[StepReport]) -> StepReport:
+        """The row of a step that was handed on as these pieces; none if it was gone before."""
+        pieces = list(pieces)
+        if not pieces:
+            return replace(row, tokens=0)
+        lowest = max(pieces, key=lambda piece: LEVELS.index(piece.level))
+        level = max(row.level, lowest.level, key=LEVELS.index)
+        is_new = lowest.compaction > 0
+        return replace(
+            row,
+            level=level,
+            tokens=sum(piece.tokens for piece in pieces),
+            salience=lowest.salience,
+            reason=lowest.reason if is_new or level == "verbatim" else row.reason,
+            compaction=self.compactions + lowest.compaction if is_new else row.compaction,
+        )
+
+    def _renumbered(self, row: StepReport) -> StepReport:
+        number = row.compaction + self.compactions if row.compaction else 0
+        return replace(
+            row, first=row.first + self._shift, end=row.end + self._shift, compaction=number
+        )
+
+    def levels(self, revision: int, figures: Sequence[int]) -> dict[str, int]:
+        """Steps by level, of the figures that the native working set gives.
+
+        Steps that were handed on may have become several, so these are looked at again whenever
+        older ones may have changed.
+        """
+        counts = dict(zip(LEVELS, figures, strict=True))
+        if self.opening is None:
+            return counts
+        if self._levels[0] != revision:
+            size = len(self.opening.messages)
+            of_all = Tally(row.level for row in self.rows()[: len(self.closed)])
+            inside = (StepReport(*row) for row in self.core.explain())
+            of_all.subtract(row.level for row in inside if row.first < size)
+            if self.opening.gone is not None:
+                of_all["gone"] -= self.opening.gone[0]
+            self._levels = (revision, of_all)
+        return {level: counts[level] + self._levels[1][level] for level in LEVELS}
+
+    def pages(self, revision: int) -> tuple[Page, ...]:
+        """What the window of this revision points to."""
+        if self._pages[0] != revision:
+            pages = [Page(*page) for page in self.core.pointers()]
+            if self.opening is not None:
+                pages = [
+                    page
+                    if page.message is None
+                    else replace(page, message=self.outside(page.message))
+                    for page in pages
+                ]
+            self._pages = (revision, tuple(pages))
+        return self._pages[1]

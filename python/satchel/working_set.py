@@ -1,0 +1,697 @@
+"""The working set: the state of one history, and the windows over it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from satchel import _core, models
+from satchel._bound_reasoning import unbound
+from satchel._damage import Repairs
+from satchel._era import Era
+from satchel._handover import converted_request, joined_system
+from satchel.counting import counter as counter_of
+from satchel.counting import resolved
+from satchel.errors import BudgetError, InputError, PageNotFoundError
+from satchel.window import Report, StepReport, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from satchel._handover import Opening
+    from satchel.assembler import Assembler
+    from satchel.counting import Counter
+
+__all__ = ["Columns", "OpenCalls", "WorkingSet"]
+
+OpenCalls = Literal["raise", "synthesize"]
+
+_SIGNED: Final = ("anthropic", "bedrock")
+"""Dialects in which reasoning is bound to what stands before it, with some models."""
+
+_PAIR: Final = 2
+_FIXED: Final = ("system_tokens", "tools_tokens")
+_MOST: Final = 2**53
+"""The largest index or line number: far above any history, and exact in every JSON reader."""
+
+
+class _Unset:
+    """Stands for an argument that was not given, where None means none."""
+
+
+_UNSET: Final = _Unset()
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A snapshot of what happened to each step; read-only arrays of one length.
+
+    Attributes:
+        first: raw index of the step's first message, uint32.
+        end: one past the raw index of its last message, uint32.
+        level: index into ``level_names``, uint8.
+        tokens: tokens in the window, uint32.
+        original_tokens: tokens of the original, uint32.
+        salience: 0 to 1, float32.
+        fidelity: index into ``fidelity_names``, uint8.
+        reason: index into ``reason_names``, uint8.
+        compaction: number of the compaction that decided, from 1; 0 if none has, uint32.
+    """
+
+    first: NDArray[np.uint32]
+    end: NDArray[np.uint32]
+    level: NDArray[np.uint8]
+    tokens: NDArray[np.uint32]
+    original_tokens: NDArray[np.uint32]
+    salience: NDArray[np.float32]
+    fidelity: NDArray[np.uint8]
+    reason: NDArray[np.uint8]
+    compaction: NDArray[np.uint32]
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Names of the levels, by number."""
+        return _core.column_names["level"]
+
+    @property
+    def fidelity_names(self) -> tuple[str, ...]:
+        """Names of the fidelities, by number."""
+        return _core.column_names["fidelity"]
+
+    @property
+    def reason_names(self) -> tuple[str, ...]:
+        """Names of the reasons, by number."""
+        return _core.column_names["reason"]
+
+
+class WorkingSet:
+    """The state of one history: append messages, apply events, ask for windows.
+
+    Made by `Assembler.working_set`. Used from one thread at a time; a second one gets a
+    ``UsageError`` (``concurrent_use``). Appending costs what the new messages cost, however long
+    the history is. Pickles by its messages and events, from which it is rebuilt to the same bytes.
+
+    A ``settings`` event may name another model and another ``dialect``. Messages appended from then
+    on are in that dialect, and so are the windows: what was in the window is converted, without
+    foreign reasoning; what was gone stays gone and can still be read. A step that is gone by then
+    cannot be pinned or placed again.
+    """
+
+    __slots__ = (
+        "_assembler",
+        "_era",
+        "_events",
+        "_is_bound",
+        "_joined",
+        "_past",
+        "_said",
+        "_system",
+        "_tools",
+    )
+
+    _era: Era
+    _system: Any
+    _tools: Sequence[Any] | None
+
+    def __init__(
+        self,
+        assembler: Assembler,
+        messages: Iterable[Any] = (),
+        *,
+        events: Iterable[Mapping[str, Any]] = (),
+        system: object = None,
+        tools: Sequence[Any] | None = None,
+    ) -> None:
+        self._open(assembler, messages, events, system, tools)
+        self._settle(self._own_settings())
+
+    def _open(
+        self,
+        assembler: Assembler,
+        messages: Iterable[Any],
+        events: Iterable[Mapping[str, Any]],
+        system: object,
+        tools: Sequence[Any] | None,
+    ) -> None:
+        """Folds the log as it is."""
+        self._assembler = assembler
+        self._joined: tuple[Any, Any, Any] = (None, None, None)
+        self._system = system
+        self._tools = tools
+        if not isinstance(cast("object", events), Iterable):
+            message = f"events must be an iterable of events, not {type(events).__name__}"
+            raise InputError(message, code="invalid_value")
+        self._events = tuple(_plain_event(event, at) for at, event in enumerate(events))
+        if not self._events:
+            self._events = (self._own_settings(),)
+        # The settings in force: what the events say, one after the other.
+        self._said: dict[str, Any] = {}
+        self._past: list[Era] = []
+        parts = list(_by_dialect(self._events))
+        if len(parts) == 1:
+            self._era = self._opened(parts[0], messages)
+        else:
+            self._open_parts(parts, list(messages))
+            return
+        for event in self._events:
+            self._note(event)
+
+    def _open_parts(self, parts: list[list[Mapping[str, Any]]], messages: list[Any]) -> None:
+        """Folds a log that changes its dialect: the messages of each part, and its events."""
+        starts = [0, *(part[0]["at"] for part in parts[1:]), len(messages)]
+        for number, part in enumerate(parts):
+            start, end = starts[number : number + _PAIR]
+            if not start <= end <= len(messages):
+                message = f"the dialect changes at message {end}, the log has {len(messages)}"
+                raise InputError(message, code="invalid_event")
+            if number > 0:
+                self._past.append(self._era)
+            # An era begins with all settings, as the log does.
+            events = [{**self._said, **part[0]}, *part[1:]]
+            self._era = self._opened(events, messages[start:end])
+            for event in part:
+                self._note(event)
+
+    def _opened(
+        self,
+        events: Sequence[Mapping[str, Any]],
+        messages: Iterable[Any],
+        opening: Opening | None = None,
+    ) -> Era:
+        """The era that begins where the newest of the past ones ends, with its ``opening``."""
+        assembler = self._assembler
+        if not self._past:
+            era = Era(events)
+        else:
+            before = self._past[-1]
+            era = Era(
+                events,
+                start=before.start + len(before.raw),
+                opening=opening or before.hand_over(events[0]["dialect"]),
+                closed=before.rows(),
+            )
+
+        def build(history: Iterable[Any]) -> _core.WorkingSet:
+            # What was counted by another assembler's counter is counted by it again.
+            first = self._named_counters(era.events[:1])
+            later = [era.event_inside(event) for event in era.events[1:]]
+            return _core.WorkingSet(
+                first[0] if first else assembler.counter,
+                json.dumps({**era.events[0], "at": 0} if era.opening else era.events[0]),
+                history,
+                json.dumps([*era.pins(), *later]),
+                [assembler.counter, *self._named_counters(era.events)],
+                era.gone,
+            )
+
+        era.repairs = Repairs(
+            assembler.on_damage,
+            dialect=era.dialect,
+            model=events[0].get("model", assembler.model),
+            request=lambda: (self._whole_system(era), self._tools),
+            build=build,
+        )
+        with era.errors_outside():
+            era.core = era.repairs.open([*era.handed_on, *messages] if era.opening else messages)
+        return era
+
+    @classmethod
+    def _restore(
+        cls,
+        assembler: Assembler,
+        messages: list[Any],
+        events: tuple[Mapping[str, Any], ...],
+        system: object,
+        tools: Sequence[Any] | None,
+    ) -> WorkingSet:
+        """The working set of a pickle: settings that events changed are not changed back."""
+        working_set = cls.__new__(cls)
+        working_set._open(assembler, messages, events, system, tools)  # noqa: SLF001 - its own
+        return working_set
+
+    def _note(self, event: Mapping[str, Any]) -> None:
+        if event["kind"] == "settings":
+            self._said.update(event)
+            self._is_bound = self._era.dialect in _SIGNED and _binds_reasoning(
+                self._said.get("model", self._assembler.model)
+            )
+
+    def __len__(self) -> int:
+        return len(self._era)
+
+    def __repr__(self) -> str:
+        return f"<satchel.WorkingSet of {len(self)} messages, {len(self._events)} events>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raw = [message for era in (*self._past, self._era) for message in era.raw]
+        return (
+            WorkingSet._restore,
+            (self._assembler, raw, self._events, self._system, self._tools),
+        )
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of windows, and of messages that are appended."""
+        return self._era.dialect
+
+    @property
+    def messages(self) -> list[Any]:
+        """The raw history, the caller's own objects; repaired, if it could not be packed."""
+        before = [message for era in self._past for message in era.raw]
+        return [*before, *self._era.messages]
+
+    @property
+    def events(self) -> tuple[Mapping[str, Any], ...]:
+        """All events so far; event 0 is ``settings``."""
+        return self._events
+
+    @property
+    def columns(self) -> Columns:
+        """What happened to each step, as read-only numpy arrays."""
+        arrays = self._era.columns()
+        for array in arrays.values():
+            array.setflags(write=False)
+        return Columns(**arrays)
+
+    def append(self, messages: object) -> None:
+        """Appends one message or several; all of them or, on an error, none.
+
+        Raises:
+            InputError: as in `Assembler.assemble`.
+        """
+        # Messages of the clients have a role, their items a type.
+        is_one = isinstance(messages, Mapping) or any(
+            hasattr(messages, name) for name in ("role", "type")
+        )
+        several = cast("Iterable[object]", [messages] if is_one else messages)
+        era = self._era
+        with era.errors_outside():
+            core = era.repairs.append(era.core, several)
+        if core is not era.core:
+            era.take(core)
+
+    def apply(self, event: Mapping[str, Any]) -> None:
+        """Folds an event at the end of the log, such as ``{"kind": "pin", "index": 3}``.
+
+        ``at`` may be left out; it is the number of messages so far. Settings that name another
+        model bring its counter, unless they name one or the one in force is not a model's, and
+        lower the budget to what that model can take, unless they name one. With another dialect the
+        system prompt and the tools are converted too.
+
+        Raises:
+            InputError: ``invalid_event``, ``invalid_value``; ``open_calls`` for a change of the
+                dialect while calls wait for results; ``unknown_dialect``, ``unknown_model``.
+            PageNotFoundError: a ``page_in`` whose pointer has no page.
+        """
+        event = {"at": len(self), **_plain_event(event, len(self._events))}
+        if event.get("kind") == "settings":
+            event = self._with_figures_of_model(event)
+        self._fold(event, is_converted=True)
+
+    def _fold(self, event: dict[str, Any], *, is_converted: bool) -> None:
+        """Folds an event; ``is_converted`` if system and tools are still in the old dialect."""
+        era = self._era
+        is_settings = event.get("kind") == "settings"
+        if is_settings and len(list(_by_dialect([{**self._said, "at": 0}, event]))) > 1:
+            self._change_dialect(event, is_converted=is_converted)
+            return
+        named = self._named_counters((event,))
+        if is_settings and "counter" in event:
+            # Another counter says another number for these too.
+            event = {**self._fixed_tokens(self._counter_of(event)), **event}
+        with era.errors_outside():
+            era.core.apply(json.dumps(era.event_inside(event)), named[0] if named else None)
+        self._events = (*self._events, event)
+        era.events = (*era.events, event)
+        self._note(event)
+
+    def _change_dialect(self, event: dict[str, Any], *, is_converted: bool) -> None:
+        before, at = self._era, event["at"]
+        if at != len(self):
+            message = f"an event at message {at} cannot be applied, the log has {len(self)}"
+            raise InputError(message, code="invalid_event")
+        if event.get("page_key", self._said.get("page_key")) != self._said.get("page_key"):
+            message = "the page key is set by event 0 and cannot change"
+            raise InputError(message, code="invalid_event")
+        # What the caller gave, which a repair may have made more or less of.
+        event["at"] = before.start + len(before.raw)
+        dialect = event["dialect"]
+        request = self._system, self._tools
+        opening = before.hand_over(dialect)
+        if is_converted:
+            system, tools = converted_request(*request, before.dialect, dialect)
+        else:
+            system, tools = request
+        counter = self._counter_of({**self._said, **event})
+        if event.get("counter", counter.name) != counter.name:
+            counter = _core.Counter(event["counter"])  # which says what is wrong with the name
+        fixed = _fixed_tokens(
+            counter, joined_system(dialect, opening.system, system), tools, dialect
+        )
+        event = {**fixed, **event}
+        self._system, self._tools = system, tools
+        self._past.append(before)
+        try:
+            self._era = self._opened([{**self._said, **event}], (), opening)
+        except Exception:
+            self._past.pop()
+            self._system, self._tools = request
+            raise
+        self._events = (*self._events, event)
+        self._note(event)
+
+    def _with_figures_of_model(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Settings of another model with what goes with it: its counter, its limit."""
+        name, before = event.get("model"), self._said.get("model")
+        if not isinstance(name, str) or name == before:
+            return event
+        figures: dict[str, Any] = {}
+        model = models.get(name)
+        if isinstance(before, str) and self._said.get("counter") == counter_of(before).name:
+            figures["counter"] = counter_of(name).name
+        figures["budget"] = min(self._said["budget"], model.input_budget())
+        return {**figures, **event}
+
+    def pin(self, index: int) -> None:
+        """Keeps the step of message ``index`` verbatim; brings it back if it was lowered."""
+        self.apply({"kind": "pin", "index": index})
+
+    def unpin(self, index: int) -> None:
+        """Lets the step of message ``index`` be lowered again."""
+        self.apply({"kind": "unpin", "index": index})
+
+    def window(
+        self,
+        *,
+        system: object = _UNSET,
+        tools: Sequence[Any] | _Unset | None = _UNSET,
+        open_calls: OpenCalls = "raise",
+    ) -> Window:
+        """The window for the next call.
+
+        Args:
+            system: a changed system prompt; becomes an event.
+            tools: changed tool definitions; they become an event.
+            open_calls: as in `Assembler.assemble`.
+
+        Returns:
+            A window within the budget. Until levels fall, each window is the one before it plus
+            what was appended.
+
+        Raises:
+            BudgetError: ``over_budget``.
+            InputError: ``open_calls``, ``counter_failed``, ``invalid_value``.
+        """
+        if open_calls not in ("raise", "synthesize"):
+            message = f"open_calls is {open_calls!r}, must be 'raise' or 'synthesize'"
+            raise InputError(message, code="invalid_value")
+        if not isinstance(system, _Unset) or not isinstance(tools, _Unset):
+            self._change(system, tools)
+        era = self._era
+        with era.errors_outside():
+            messages, figures = era.core.window(synthesize=open_calls == "synthesize")
+        tokens, upper, stable, compactions, _, revision, *levels = figures
+        model = self._said.get("model", self._assembler.model)
+        checked = revision
+        tail = era.core.unchanged_tail() if self._is_bound else None
+        if tail is not None:
+            counter = self._counter()
+            # Where reasoning goes, older messages are others than before.
+            checked = -1 - ((revision << 32) + len(messages) - tail)
+            messages, saved = unbound(messages, tail, counter, era.dialect)
+            tokens, stable = tokens - saved, max(0, stable - saved)
+            # A calibrated estimate stays as it was: it is above the smaller one.
+            if saved and all(event["kind"] != "calibration" for event in era.events):
+                upper = math.ceil(tokens * (1 + counter.margin))
+        mended = era.repairs.window(messages, checked)
+        if mended is not None:
+            messages = mended
+            tokens, upper = self._count_again(messages)
+        return Window(
+            messages=messages,
+            system=self._whole_system(era),
+            tools=self._tools,
+            events=self._events,
+            tokens=tokens,
+            tokens_upper=upper,
+            exact=self._counter().exact,
+            budget=self._said["budget"],
+            stable_prefix_tokens=stable,
+            report=Report(
+                model=model,
+                policy=self._said["policy"].get("name", "adaptive"),
+                messages=len(era),
+                steps=era.levels(revision, levels),
+                compactions=era.compactions + compactions,
+                system_tokens=self._said.get("system_tokens", 0),
+                tools_tokens=self._said.get("tools_tokens", 0),
+            ),
+            pages=era.pages(revision),
+            model=model,
+            dialect=era.dialect,
+        )
+
+    def page_in(
+        self, pointer: str, *, pattern: str | None = None, lines: tuple[int, int] | None = None
+    ) -> str:
+        """The content behind a pointer; reading it changes nothing.
+
+        Args:
+            pointer: as a window or the index page shows it.
+            pattern: only lines that hold this literal text.
+            lines: only lines from the first to the last of these numbers, from 1, both included.
+
+        Returns:
+            A text exactly as it was appended; anything else as canonical JSON. For the index
+            pointer a listing of everything that is gone.
+
+        Raises:
+            PageNotFoundError: ``page_not_found``.
+            InputError: ``invalid_value`` for the wrong type or a line number below 1.
+        """
+        _check_text(pointer, "pointer")
+        if pattern is not None:
+            _check_text(pattern, "pattern")
+        if lines is not None:
+            given: object = lines
+            if (
+                not isinstance(given, (tuple, list))
+                or len(cast("Sequence[object]", given)) != _PAIR
+            ):
+                message = "lines must be two line numbers, the first and the last"
+                raise InputError(message, code="invalid_value")
+            for line in lines:
+                _check_whole(line, "a line number", least=1)
+            lines = (lines[0], lines[1])
+        eras = [self._era, *reversed(self._past)]
+        if self._past and pointer.strip() == self._era.core.index_pointer():
+            pages = (era.core.page_in(pointer, pattern=None, lines=None) for era in reversed(eras))
+            return _selected("".join(pages), pattern, lines)
+        for era in eras[:-1]:
+            try:
+                return era.core.page_in(pointer, pattern=pattern, lines=lines)
+            except PageNotFoundError:
+                continue
+        return eras[-1].core.page_in(pointer, pattern=pattern, lines=lines)
+
+    def explain(self, index: int | None = None) -> list[StepReport]:
+        """What happened to each step, in order, or only to the step of message ``index``.
+
+        Raises:
+            InputError: ``invalid_event`` if there is no such message, ``invalid_value`` if
+                ``index`` is no whole number from 0.
+        """
+        if index is not None:
+            _check_whole(index, "index", least=0)
+        if not self._past:
+            return [StepReport(*row) for row in self._era.core.explain(index)]
+        rows = self._era.rows()
+        if index is None:
+            return rows
+        found = [row for row in rows if row.first <= index < row.end]
+        if not found:
+            message = f"no message {index}, the log has {len(self)}"
+            raise InputError(message, code="invalid_event", value=index, limit=len(self))
+        return found
+
+    def _named_counters(self, events: Iterable[Mapping[str, Any]]) -> list[Counter]:
+        """The counters that settings in ``events`` name, beside the assembler's own."""
+        names = {
+            name
+            for event in events
+            if event.get("kind") == "settings" and isinstance(name := event.get("counter"), str)
+        }
+        names.discard(self._assembler.counter.name)
+        return [found for name in sorted(names) if (found := resolved(name)) is not None]
+
+    def _counter(self) -> Counter:
+        """The counter in force."""
+        return self._counter_of(self._said)
+
+    def _counter_of(self, settings: Mapping[str, Any]) -> Counter:
+        named = self._named_counters(({**settings, "kind": "settings"},))
+        return named[0] if named else self._assembler.counter
+
+    def _count_again(self, messages: list[Any]) -> tuple[int, int]:
+        """Tokens of a window that was repaired, and their upper bound."""
+        era = self._era
+        counted = self._counter().count_messages(
+            messages, system=self._whole_system(era), tools=self._tools, dialect=era.dialect
+        )
+        budget = self._said["budget"]
+        if counted.upper > budget:
+            message = f"the repaired window needs {counted.upper} tokens, budget {budget}"
+            raise BudgetError(message, code="over_budget", value=counted.upper, limit=budget)
+        return counted.total, counted.upper
+
+    def _own_settings(self) -> dict[str, Any]:
+        """What the assembler says, which has its own dialect."""
+        assembler = self._assembler
+        fixed = _fixed_tokens(assembler.counter, self._system, self._tools, assembler.dialect)
+        return assembler.settings_event(**fixed)
+
+    def _whole_system(self, era: Era) -> Any:  # noqa: ANN401 - a provider's own form
+        """The system prompt with the instructions of the log that the dialect wants there."""
+        first, second, joined = self._joined
+        if first is not era.system or second is not self._system:
+            joined = joined_system(era.dialect, era.system, self._system)
+            # One object for as long as nothing changes: what is known of it stays known.
+            self._joined = (era.system, self._system, joined)
+        return joined
+
+    def _fixed_tokens(self, counter: Counter) -> dict[str, int]:
+        """What system and tools take by ``counter``, as settings say it."""
+        era = self._era
+        return _fixed_tokens(counter, self._whole_system(era), self._tools, era.dialect)
+
+    def _change(self, system: object, tools: Sequence[Any] | _Unset | None) -> None:
+        before = self._system, self._tools
+        self._system = self._system if isinstance(system, _Unset) else system
+        self._tools = self._tools if isinstance(tools, _Unset) else tools
+        if before == (self._system, self._tools):
+            return
+        try:
+            # Also where the tokens are the same: it is another text.
+            fixed = self._fixed_tokens(self._counter())
+            changed = {
+                name: fixed[name]
+                for name, old, new in zip(_FIXED, before, (self._system, self._tools), strict=True)
+                if old != new
+            }
+            self._fold({"at": len(self), "kind": "settings", **changed}, is_converted=False)
+        except InputError:
+            self._system, self._tools = before
+            raise
+
+    def _settle(self, wanted: Mapping[str, Any]) -> None:
+        """Makes an event of every wanted setting that differs from the one in force."""
+        changed = self._differing(wanted)
+        if "dialect" in changed:
+            # What system and tools take is only known once instructions of the log moved there.
+            changed = {key: value for key, value in changed.items() if key not in _FIXED}
+        elif self._era.system is not None:
+            changed = self._differing({**wanted, **self._fixed_tokens(self._counter())})
+        if changed:
+            event = {"at": len(self), "kind": "settings", **changed}
+            self._fold(event, is_converted=False)
+
+    def _differing(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            key: value
+            for key, value in wanted.items()
+            if key not in ("kind", "at") and self._said.get(key) != value
+        }
+
+
+def _binds_reasoning(model: str) -> bool:
+    try:
+        return models.get(model).prefix_bound
+    except InputError:  # the log names a model that is registered elsewhere
+        return False
+
+
+def _fixed_tokens(counter: Counter, system: object, tools: object, dialect: str) -> dict[str, int]:
+    """What system and tools take, as settings say it."""
+    if system is None and tools is None:
+        return dict.fromkeys(_FIXED, 0)
+    counted = counter.count_messages([], system=system, tools=tools, dialect=dialect)
+    return {"system_tokens": counted.system, "tools_tokens": counted.tools}
+
+
+def _by_dialect(events: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """The events, cut before each that changes the dialect."""
+    part: list[Mapping[str, Any]] = []
+    dialect: object = None
+    for event in events:
+        named = event.get("dialect") if event.get("kind") == "settings" else None
+        if named is not None and dialect is not None and named != dialect:
+            if not isinstance(event.get("at"), int):
+                message = "an event that changes the dialect must say at which message"
+                raise InputError(message, code="invalid_event")
+            yield part
+            part = []
+        if named is not None and not isinstance(named, str):
+            message = f"a dialect must be a str, not {type(named).__name__}"
+            raise InputError(message, code="invalid_event")
+        dialect = named if named is not None else dialect
+        part.append(event)
+    yield part
+
+
+def _selected(text: str, pattern: str | None, lines: tuple[int, int] | None) -> str:
+    """The lines of a text that hold ``pattern`` and stand in ``lines``, from 1, both included."""
+    numbered = enumerate(re.findall(r"[^\n]*\n|[^\n]+", text), 1)
+    return "".join(
+        line
+        for number, line in numbered
+        if (lines is None or lines[0] <= number <= lines[1])
+        and (pattern is None or pattern in line)
+    )
+
+
+def _plain_event(event: Mapping[str, Any], position: int) -> dict[str, Any]:
+    """A copy of an event that JSON can carry, so that a caller's later change reaches nothing."""
+    try:
+        copy: dict[str, Any] = json.loads(json.dumps(dict(event)))
+    except (TypeError, ValueError, RecursionError) as error:
+        message = f"event {position} must be a mapping of JSON values"
+        raise InputError(message, code="invalid_event") from error
+    return copy
+
+
+def _check_text(value: object, name: str) -> None:
+    """Only text that has a UTF-8 form can be looked for.
+
+    Raises:
+        InputError: ``invalid_value``.
+    """
+    if not isinstance(value, str):
+        message = f"{name} must be a str, not {type(value).__name__}"
+        raise InputError(message, code="invalid_value")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        message = f"{name} must not hold lone surrogates"
+        raise InputError(message, code="invalid_value") from error
+
+
+def _check_whole(value: object, name: str, *, least: int) -> None:
+    """Whole numbers as the core takes them.
+
+    Raises:
+        InputError: ``invalid_value``.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        message = f"{name} must be an int, not {type(value).__name__}"
+        raise InputError(message, code="invalid_value")
+    limit = least if value < least else _MOST
+    if not least <= value <= _MOST:
+        message = f"{name} is {value}, must be from {least} to {_MOST}"
+        raise InputError(message, code="invalid_value", value=value, limit=limit)
