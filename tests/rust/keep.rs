@@ -215,17 +215,25 @@ fn lines_that_the_newest_messages_need_come_back() {
     ));
     let mut set = set_of(Dialect::Anthropic, 1600);
     set.append(read(Dialect::Anthropic, &messages)).unwrap();
-    // Up to the third compaction: then there is room again.
-    for number in 2.. {
-        if set.window(false).unwrap().compactions == 3 {
+    // Up to a compaction after which it is not visible: then there is room again.
+    let mut compactions = 0;
+    for number in 2..60 {
+        let figures = set.window(false).unwrap();
+        let window = Json::from(render(&set, &messages)).to_string();
+        if figures.compactions > compactions && !window.contains(line) {
+            compactions = figures.compactions;
             break;
         }
-        let step = thinking_step(number, "Go on.", ".", &noise(number * 100, 16));
+        compactions = figures.compactions;
+        let path = format!("src/part_{number}.rs");
+        let result = format!("{path} is fine\n{}", noise(number * 100, 12));
+        let step = thinking_step(number, "Go on.", &path, &result);
         set.append(read(Dialect::Anthropic, &step)).unwrap();
         messages.extend(step);
     }
-    assert!(!text_of(&render(&set, &messages)).contains(line));
-    let id = "call_20";
+    let window = Json::from(render(&set, &messages)).to_string();
+    assert!(!window.contains(line));
+    let id = "call_60";
     messages.push(json!({"role": "assistant", "content": [
         {"type": "text", "text": "Now the alpha ledger."},
         {"type": "tool_use", "id": id, "name": "look", "input": {"path": "."}}]}));
@@ -235,7 +243,7 @@ fn lines_that_the_newest_messages_need_come_back() {
         .unwrap();
     let figures = set.window(false).unwrap();
     assert_eq!(
-        figures.compactions, 3,
+        figures.compactions, compactions,
         "the block must come without a compaction"
     );
     let window = render(&set, &messages);
