@@ -170,7 +170,9 @@ def tool_run(dialect: str, count: int = 12) -> list[Message]:
     call, result = FORMS[dialect]
     messages: list[Message] = [{"role": "user", "content": "Find the leak."}]
     for number in range(count):
-        text = "\n".join(f"{number}: allocation_{number * 1000 + line * 7} is held" for line in range(60))
+        text = "\n".join(
+            f"{number}: allocation_{number * 1000 + line * 7} is held" for line in range(60)
+        )
         messages += [call(f"c{number}"), result(f"c{number}", text)]
     return messages
 
