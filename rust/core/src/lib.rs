@@ -4,15 +4,17 @@
 #![forbid(unsafe_code)]
 
 pub mod budget;
-pub mod choose;
 pub mod compaction;
 pub mod content;
+pub mod coverage;
 pub mod dialect;
 pub mod error;
 pub mod event;
 pub mod explain;
+mod keep;
 pub mod level;
 pub mod message;
+mod need;
 pub mod node;
 pub mod page;
 pub mod placeholder;

@@ -2,6 +2,9 @@
 
 pub mod features;
 pub mod identifiers;
+pub mod index;
+pub mod likelihood;
+pub mod line;
 pub mod score;
 pub mod signals;
 
