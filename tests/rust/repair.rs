@@ -422,4 +422,10 @@ fn a_reference_stays_with_the_results_behind_it() {
     check(Dialect::Responses, &history).unwrap();
     let dropped = mend(Dialect::Responses, &history, Mode::Drop).unwrap();
     assert_eq!(dropped, history[1..]);
+    let compacted = [
+        json!({"role": "assistant", "content": "hello"}),
+        json!({"type": "compaction", "encrypted_content": "gAAA"}),
+        json!({"role": "assistant", "content": "yes"}),
+    ];
+    check(Dialect::Responses, &compacted).unwrap();
 }

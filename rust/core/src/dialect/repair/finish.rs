@@ -138,13 +138,14 @@ fn drop_hollow<T: Text>(drafts: &mut Vec<Draft<'_, T>>) {
 
 /// Makes the first message that is no instruction one of the user.
 fn start_with_user<T: Text>(drafts: &mut Vec<Draft<'_, T>>, mode: Mode) {
-    let is_said = |draft: &Draft<'_, T>| !draft.role.is_instruction();
+    let is_stored = |draft: &Draft<'_, T>| draft.item == Some(Item::Stored);
+    let is_said = |draft: &Draft<'_, T>| is_stored(draft) || !draft.role.is_instruction();
     let Some(first) = drafts.iter().position(is_said) else {
         return;
     };
     // What the server has stored may start with anything.
-    let is_stored = matches!(drafts[first].item, Some(Item::Stored | Item::Opaque));
-    if drafts[first].is_users() || is_stored {
+    let may_be_any = matches!(drafts[first].item, Some(Item::Stored | Item::Opaque));
+    if drafts[first].is_users() || may_be_any {
         return;
     }
     if mode != Mode::Drop {
