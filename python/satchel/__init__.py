@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from satchel.linting import Violation, lint
     from satchel.overflow import is_overflow_error, overflow_details
+    from satchel.paging import PAGE_TOOL_NAME, page_tool
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
     from satchel.repairing import repair
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "PAGE_TOOL_NAME",
     "Assembler",
     "Budget",
     "BudgetError",
@@ -72,6 +74,7 @@ __all__ = [
     "lint",
     "models",
     "overflow_details",
+    "page_tool",
     "prune_tool_outputs",
     "read_transcripts",
     "repair",
@@ -97,6 +100,7 @@ _HOMES = {
     ),
     "linting": ("Violation", "lint"),
     "overflow": ("is_overflow_error", "overflow_details"),
+    "paging": ("PAGE_TOOL_NAME", "page_tool"),
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
     "repairing": ("repair",),
