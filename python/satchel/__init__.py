@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from satchel.linting import Violation, lint
     from satchel.overflow import is_overflow_error, overflow_details
-    from satchel.paging import PAGE_TOOL_NAME, page_tool
+    from satchel.paging import page_tool
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
     from satchel.repairing import repair
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "PAGE_TOOL_NAME",
     "Assembler",
     "Budget",
     "BudgetError",
@@ -100,7 +99,7 @@ _HOMES = {
     ),
     "linting": ("Violation", "lint"),
     "overflow": ("is_overflow_error", "overflow_details"),
-    "paging": ("PAGE_TOOL_NAME", "page_tool"),
+    "paging": ("page_tool",),
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
     "repairing": ("repair",),

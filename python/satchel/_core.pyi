@@ -452,6 +452,8 @@ class WorkingSet:
         Its text (of a list of blocks, their texts), raw index of the message, index of the part in
         it, role, kind. The index page has no message and the kind ``index``.
         """
+    def gone_pages(self) -> list[tuple[str, int]]:
+        """Pointer and raw message of everything gone from the newest window, oldest first."""
     def recalls(self) -> list[str]:
         """The texts that were brought back and are in the newest window, fenced as there."""
     def pointers(self) -> list[tuple[str, int | None, int]]:

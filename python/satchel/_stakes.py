@@ -1,9 +1,11 @@
 """What a step with high stakes relies on: originals that the window only hints at.
 
 A stub or a shortened text makes a claim about its original. The next step relies on it where the
-newest user message or the newest step names something that the original holds. Names are runs of
-letters, digits and ``_./:@#-`` that look like one certain thing: a path, an id, a symbol, a number
-of three digits or more. Costs time in proportion to what is shortened in the window.
+newest user message or the newest step names something that the original holds. Where nothing in the
+window holds a name, it relies on the newest original among what is gone that does. Names are runs
+of letters, digits and ``_./:@#-`` that look like one certain thing: a path, an id, a symbol, a
+number of three digits or more. Costs time in proportion to the window and, while a name is not
+found, to what is gone.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from satchel import _core
+from satchel._page_reading import source_of
 from satchel.errors import InputError, PageNotFoundError
 from satchel.paging import fence
 
@@ -77,21 +80,33 @@ def claims(eras: Sequence[Era]) -> list[Claim]:
     ``eras`` has the newest first. A name weighs the more, the fewer originals hold it; among equals
     the newest comes first.
     """
-    needed = _needed(eras[0])
-    held: dict[str, tuple[int, Claim, set[str]]] = {}
-    for order, (era, pointer) in enumerate(_shortened(eras)):
-        found = _found(era, pointer, is_now=era is eras[0])
-        if found is None or found[0].pointer in held:
-            continue
-        claim, text = found
+    needed, asking = _needed(eras[0])
+    held: dict[str, tuple[Claim, set[str]]] = {}
+    for era, pointer in _shortened(eras):
+        claim, text = _found(era, pointer, is_now=era is eras[0])
         names = needed & set(_names(text))
-        if names:
-            held[claim.pointer] = (order, claim, names)
+        if claim is not None and names:
+            held.setdefault(claim.pointer, (claim, names))
+    # Of what is gone, only names count that nothing in the window holds; the newest of each.
+    open_names = needed - _verbatim(eras[0], asking)
+    for _, names in held.values():
+        open_names -= names
+    gone: list[tuple[Claim, set[str]]] = []
+    for era, pointer in _gone(eras):
+        if not open_names:
+            break
+        claim, text = _found(era, pointer, is_now=era is eras[0])
+        names = open_names & set(_names(text))
+        if claim is not None and names:
+            open_names -= names
+            gone.append((claim, names))
+    for claim, names in reversed(gone):
+        held.setdefault(claim.pointer, (claim, names))
     shown = eras[0].core.recalls()
-    tally = Tally(name for _, _, names in held.values() for name in names)
+    tally = Tally(name for _, names in held.values() for name in names)
     missing = [
         (sum(sorted(1 / tally[name] for name in names)), order, claim)
-        for order, claim, names in held.values()
+        for order, (claim, names) in enumerate(held.values())
         if not any(_shows(recall, claim) for recall in shown)
     ]
     missing.sort(key=lambda row: (-row[0], -row[1]))
@@ -114,10 +129,15 @@ def _shortened(eras: Sequence[Era]) -> Iterator[tuple[Era, str]]:
                 yield era, pointer
 
 
-def _found(era: Era, pointer: str, *, is_now: bool) -> tuple[Claim, str] | None:
-    """The original behind a pointer, with its text; of a copy of a page, that page."""
-    from satchel._page_reading import source_of  # noqa: PLC0415 - only high stakes need it
+def _gone(eras: Sequence[Era]) -> Iterator[tuple[Era, str]]:
+    """Pointers of everything that is gone, newest first."""
+    for era in eras:
+        for pointer, _ in reversed(era.core.gone_pages()):
+            yield era, pointer
 
+
+def _found(era: Era, pointer: str, *, is_now: bool) -> tuple[Claim | None, str]:
+    """The original behind a pointer, with its text; of a copy of a page, that page."""
     source = source_of([era], pointer)
     while source.copied is not None:
         earlier = source.copied.get("pointer")
@@ -129,7 +149,7 @@ def _found(era: Era, pointer: str, *, is_now: bool) -> tuple[Claim, str] | None:
             break
         source = original
     if source.kind not in _READABLE:
-        return None
+        return None, ""
     text = era.core.page_in(source.pointer, pattern=None, lines=None) if is_now else None
     return Claim(source.pointer, text, _label(era, source)), source.text
 
@@ -150,11 +170,11 @@ def _shows(recall: str, claim: Claim) -> bool:
     return f'source="{claim.label}"' in head and len(content) >= whole
 
 
-def _needed(era: Era) -> set[str]:
-    """Names in the newest user message and in the newest step."""
+def _needed(era: Era) -> tuple[set[str], set[int]]:
+    """Names in the newest user message and in the newest step, and the messages of both."""
     history = era.core.messages()
     if not history:
-        return set()
+        return set(), set()
     [newest] = era.core.explain(len(history) - 1)
     wanted = set(range(newest[0], len(history)))
     for at in range(len(history) - 1, -1, -1):
@@ -164,13 +184,27 @@ def _needed(era: Era) -> set[str]:
         ):
             wanted.add(at)
             break
-    return {
+    return {name for at in wanted for name in _names_in(era, history[at])}, wanted
+
+
+def _verbatim(era: Era, asking: set[int]) -> set[str]:
+    """Names that the window shows as they were said, apart from the messages that ask."""
+    history = era.core.messages()
+    found = {
         name
-        for at in wanted
-        for part in _core.describe_message(history[at], era.dialect)["parts"]
-        if part["kind"] in _READABLE
-        for name in _names(_read(part))
+        for row in era.core.explain()
+        if row[3] == "verbatim"
+        for at in range(row[0], row[1])
+        if at not in asking
+        for name in _names_in(era, history[at])
     }
+    return found.union(*(_names(recall) for recall in era.core.recalls()))
+
+
+def _names_in(era: Era, message: object) -> Iterator[str]:
+    for part in _core.describe_message(message, era.dialect)["parts"]:
+        if part["kind"] in _READABLE:
+            yield from _names(_read(part))
 
 
 def _read(part: dict[str, Any]) -> str:

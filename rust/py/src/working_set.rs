@@ -323,6 +323,23 @@ impl PyWorkingSet {
         })
     }
 
+    /// The pages of everything that is gone from the newest window, oldest first: pointer and raw
+    /// index of the message.
+    fn gone_pages(&self, py: Python<'_>) -> PyResult<Vec<(String, usize)>> {
+        let state = self.lock()?;
+        let set = &state.set;
+        run(py, move || {
+            let transcript = set.transcript();
+            let steps = set.window_plan().gone();
+            let steps = steps.filter_map(|step| transcript.steps().get(step));
+            let messages = steps.flat_map(|step| step.first as usize..step.end as usize);
+            Ok(messages
+                .flat_map(|message| transcript.part_range(message).map(move |part| (part, message)))
+                .map(|(part, message)| (set.pointer_of(part).to_string(), message))
+                .collect())
+        })
+    }
+
     /// The texts that were brought back and are in the newest window, fenced as they stand there.
     fn recalls(&self) -> PyResult<Vec<String>> {
         let state = self.lock()?;
