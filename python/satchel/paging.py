@@ -91,9 +91,9 @@ _ARGUMENTS: Final = tuple(_TOOL["parameters"]["properties"])
 def page_tool(dialect: str) -> dict[str, Any]:
     """The definition of the page-in tool, to be sent along with your own tools.
 
-    Its name is ``page_in`` (``satchel.paging.PAGE_TOOL_NAME``), its arguments are ``pointer`` and, optional, ``first_line``,
-    ``last_line``, ``first_char`` and ``pattern``. Calls of it are answered by
-    `WorkingSet.handle_page_call`.
+    Its name is ``page_in`` (``satchel.paging.PAGE_TOOL_NAME``), its arguments are ``pointer`` and,
+    optional, ``first_line``, ``last_line``, ``first_char`` and ``pattern``. Calls of it are
+    answered by `WorkingSet.handle_page_call`.
 
     Args:
         dialect: ``openai``, ``openai-responses``, ``anthropic``, ``gemini`` or ``bedrock``.
