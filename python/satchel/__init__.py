@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
     from satchel.repairing import repair
+    from satchel.trimming import Trimmed, trim_text
     from satchel.usage import Calibration, Usage, usage_tokens
     from satchel.windows import (
         TokenBudget,
@@ -60,6 +61,7 @@ __all__ = [
     "TokenBudget",
     "Transcript",
     "TranscriptWarning",
+    "Trimmed",
     "Usage",
     "UsageError",
     "Violation",
@@ -80,6 +82,7 @@ __all__ = [
     "score_messages",
     "sliding_window",
     "token_window",
+    "trim_text",
     "usage_tokens",
 ]
 
@@ -103,6 +106,7 @@ _HOMES = {
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
     "repairing": ("repair",),
+    "trimming": ("Trimmed", "trim_text"),
     "usage": ("Calibration", "Usage", "usage_tokens"),
     "windows": (
         "TokenBudget",

@@ -31,8 +31,11 @@ __all__ = [
     "prune_tool_outputs",
     "score_messages",
     "sliding_window",
+    "text_structure",
+    "text_structures",
     "token_window",
     "transcript_formats",
+    "trim_text",
 ]
 
 __version__: str
@@ -179,6 +182,26 @@ def score_messages(
     ``weights`` is ``None`` for the keyword formula, else the default weights with the named ones
     replaced.
     """
+
+def trim_text(
+    text: str,
+    /,
+    *,
+    limit: int,
+    counter: Counter | None,
+    pointer: str,
+    matching: list[str],
+) -> tuple[str, str, int]:
+    """The text within its limit, the name of its structure, and how many lines were left out.
+
+    ``limit`` is in tokens of ``counter``; without one in characters.
+    """
+
+def text_structure(text: str, /) -> str:
+    """The name of the structure of a text."""
+
+def text_structures() -> list[str]:
+    """The names of all structures."""
 
 def prune_tool_outputs(
     messages: list[_T], /, *, max_chars: int, keep_last: int, strip: list[str]

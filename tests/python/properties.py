@@ -261,7 +261,7 @@ def nothing_invented(
 ) -> None:
     """Asserts that every text is the caller's, is framed and labelled, or is a placeholder."""
     known = json.dumps([before], ensure_ascii=True)
-    spelled = _spelled(json.dumps([before], ensure_ascii=False))
+    spelled = _spelled(known)
     said = [message.get("parts", message.get("content")) for message in after]
     for text in _texts(_without_marks(said)):
         if text in placeholders or not text.strip():
@@ -292,4 +292,4 @@ def _spelled(text: str) -> str:
     return _OTHER.sub("", text)
 
 
-_OTHER = re.compile("[^0-9A-Za-z]+")
+_OTHER = re.compile(r"\\+u[0-9A-Fa-f]{4}|[^0-9A-Za-z]+")

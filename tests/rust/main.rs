@@ -35,5 +35,7 @@ mod repair;
 mod rules;
 mod score;
 mod spoken;
+mod structure;
+mod structure_samples;
 mod window;
 mod working_set;

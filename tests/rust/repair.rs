@@ -316,3 +316,85 @@ fn who_packs_steps_sees_no_result_without_a_call() {
     assert_eq!(mended(false), messages);
     assert_eq!(mended(true)[2]["role"], "user");
 }
+
+#[test]
+fn outputs_without_an_id_find_their_own_kind() {
+    let function =
+        json!({"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"});
+    let search = json!({"type": "tool_search_call", "call_id": null, "execution": "server",
+        "arguments": {}});
+    let found = json!({"type": "tool_search_output", "call_id": null, "execution": "server",
+        "status": "completed", "tools": []});
+    let empty = json!({"type": "function_call_output", "call_id": "", "output": "row"});
+    let shell = json!({"type": "local_shell_call", "action": {}});
+    let output = json!({"type": "local_shell_call_output", "output": "row"});
+    let ask = json!({"type": "message", "role": "user", "content": "go"});
+    let histories = [
+        vec![ask.clone(), function.clone(), search.clone(), empty.clone()],
+        vec![ask.clone(), search.clone(), empty.clone()],
+        vec![
+            ask.clone(),
+            search.clone(),
+            function.clone(),
+            found.clone(),
+            empty.clone(),
+        ],
+        vec![ask.clone(), shell.clone(), empty.clone()],
+        vec![ask.clone(), shell.clone(), output.clone()],
+        vec![ask.clone(), found.clone(), empty],
+    ];
+    for history in histories {
+        check(Dialect::Responses, &history).unwrap();
+    }
+    let sound = [
+        ask,
+        search,
+        function,
+        found,
+        json!({"type": "function_call_output",
+        "call_id": "a", "output": "row"}),
+    ];
+    assert_eq!(
+        mend(Dialect::Responses, &sound, Mode::Synthesize).unwrap(),
+        sound
+    );
+}
+
+#[test]
+fn responses_are_paired_by_id_before_name() {
+    let call = |id: Option<&str>| match id {
+        Some(id) => json!({"functionCall": {"id": id, "name": "look", "args": {}}}),
+        None => json!({"functionCall": {"name": "look", "args": {}}}),
+    };
+    let response = |id: &str| {
+        json!({"functionResponse": {"id": id, "name": "look",
+        "response": {"output": id}}})
+    };
+    let history = [
+        json!({"role": "user", "parts": [{"text": "go"}]}),
+        json!({"role": "model", "parts": [call(None), call(Some("b"))]}),
+        json!({"role": "user", "parts": [response("b"), response("c")]}),
+    ];
+    assert_eq!(errors(Dialect::Gemini, &history), Vec::<&str>::new());
+    check(Dialect::Gemini, &history).unwrap();
+}
+
+#[test]
+fn an_empty_string_goes_when_a_call_beside_it_becomes_text() {
+    let call = |id: &str| {
+        json!({"id": id, "type": "function",
+        "function": {"name": "look", "arguments": "{}"}})
+    };
+    let history = [
+        json!({"role": "user", "content": "go"}),
+        json!({"role": "assistant", "content": "", "tool_calls": [call("a"), call("b")]}),
+        json!({"role": "tool", "tool_call_id": "b", "content": "row"}),
+    ];
+    check(Dialect::OpenAi, &history).unwrap();
+    let flat = mend(Dialect::OpenAi, &history, Mode::Flatten).unwrap();
+    assert_eq!(
+        flat[1]["content"].as_array().map_or(1, Vec::len),
+        1,
+        "{flat:?}"
+    );
+}

@@ -19,6 +19,7 @@ mod readers;
 mod render;
 mod repair;
 mod score;
+mod trim;
 mod utf8;
 mod window;
 mod working_set;
@@ -52,6 +53,8 @@ mod _core {
     use crate::repair::{repair_messages, repair_placeholders};
     #[pymodule_export]
     use crate::score::score_messages;
+    #[pymodule_export]
+    use crate::trim::{text_structure, text_structures, trim_text};
     #[pymodule_export]
     use crate::window::{sliding_window, token_window};
     #[pymodule_export]

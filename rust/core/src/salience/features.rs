@@ -182,7 +182,7 @@ fn scan_value<T: Text>(value: &Value<T>, identifiers: &mut Vec<u64>) {
 
 /// Calls `emit` with each run of ASCII letters, digits and `_./:@#-`, punctuation at its ends
 /// taken off.
-fn runs<'a>(text: &'a str, mut emit: impl FnMut(&'a str)) {
+pub(crate) fn runs<'a>(text: &'a str, mut emit: impl FnMut(&'a str)) {
     let bytes = text.as_bytes();
     let mut start = 0;
     while start < bytes.len() {
@@ -220,7 +220,7 @@ const CLASS: [u8; 256] = {
 
 /// Whether a run looks like a name of one certain thing (a path, an id, a symbol, a number of
 /// three digits or more) and not like a word.
-fn is_identifier(run: &str) -> bool {
+pub(crate) fn is_identifier(run: &str) -> bool {
     if !(3..=200).contains(&run.len()) {
         return false;
     }

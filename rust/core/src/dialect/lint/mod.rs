@@ -246,25 +246,29 @@ fn answer_by<T: Text>(
     let id = result
         .filter(|key| has_id(key))
         .and_then(|key| key.id.as_ref());
+    let same_id = |call: &Call<'_, T>| {
+        let call = call.key.filter(|key| has_id(key))?.id.as_ref()?;
+        Some(call.with(|call| id.is_some_and(|id| id.with(|id| call == id))))
+    };
+    let same_name = |call: &Call<'_, T>| match (name_of(call.key), name_of(result)) {
+        (Some(call), Some(result)) => call.with(|call| result.with(|result| call == result)),
+        _ => true,
+    };
+    // An id that is the same says more than a name.
+    let by_id = |call: &Call<'_, T>| match same_id(call) {
+        Some(is_same) => is_same,
+        None => !by_name && id.is_none(),
+    };
+    let by_name = |call: &Call<'_, T>| {
+        by_name && (same_id(call).is_none() || id.is_none()) && same_name(call)
+    };
     let mut found = Answer::Unknown;
-    for call in calls {
-        let call_key = call.key.filter(|key| has_id(key));
-        let same = match (call_key.and_then(|key| key.id.as_ref()), id) {
-            (Some(call), Some(result)) => call.with(|call| result.with(|result| call == result)),
-            _ if by_name => match (name_of(call.key), name_of(result)) {
-                (Some(call), Some(result)) => {
-                    call.with(|call| result.with(|result| call == result))
-                }
-                _ => true,
-            },
-            (None, None) => true,
-            _ => false,
-        };
-        if same && !call.is_answered {
-            call.is_answered = true;
-            return Answer::Open;
-        }
-        if same {
+    for is_same in [&by_id as &dyn Fn(&Call<'_, T>) -> bool, &by_name] {
+        for call in calls.iter_mut().filter(|call| is_same(call)) {
+            if !call.is_answered {
+                call.is_answered = true;
+                return Answer::Open;
+            }
             found = Answer::Answered;
         }
     }

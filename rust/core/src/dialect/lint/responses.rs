@@ -79,7 +79,8 @@ pub(super) fn check<N: Node>(
                     });
                 }
                 PartKind::Result => {
-                    answer(&mut calls, part.key.as_deref(), index, is_blind, found);
+                    let result = (kind, part.key.as_deref());
+                    answer(&mut calls, result, index, is_blind, found);
                 }
                 _ => {}
             }
@@ -101,7 +102,7 @@ pub(super) fn check<N: Node>(
 
 fn answer<T: Text>(
     calls: &mut [Open<'_, T>],
-    result: Option<&CallKey<T>>,
+    (output, result): (Item, Option<&CallKey<T>>),
     index: usize,
     is_blind: bool,
     found: &mut Findings,
@@ -110,7 +111,7 @@ fn answer<T: Text>(
     let same = |call: &Open<'_, T>| match (call.key.and_then(|key| key.id.as_ref()), id) {
         (Some(call), Some(result)) => call.with(|call| result.with(|result| call == result)),
         // What the server searched for has no id on either side.
-        (None, None) => matches!(call.item, Item::LocalShell | Item::Question),
+        (None, None) => call.item.is_found_by(output),
         // The output of the old local shell names no call.
         (Some(_), None) => call.item == Item::LocalShell,
         (None, Some(_)) => false,

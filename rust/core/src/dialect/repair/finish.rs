@@ -4,7 +4,7 @@ use super::draft::{Draft, Piece};
 use super::flatten::server_text;
 use super::items::{self, Item};
 use super::marks::{Marks, limit};
-use super::{Mode, NO_USER_MESSAGE, draft};
+use super::{Mode, NO_USER_MESSAGE, draft, is_blank};
 use crate::dialect::form::OPENER;
 use crate::dialect::lint::anthropic::{ServerTool, server_tool};
 use crate::dialect::{Dialect, Traits};
@@ -22,6 +22,9 @@ pub(super) fn finish<'a, T: Text>(
     if dialect == Dialect::Anthropic {
         settle_server_tools(&mut drafts, mode);
         drop_emptied(&mut drafts);
+    }
+    if dialect == Dialect::OpenAi {
+        drop_blanks(&mut drafts);
     }
     match dialect {
         Dialect::Anthropic | Dialect::Bedrock => drop_hollow(&mut drafts),
@@ -82,6 +85,19 @@ fn settle_server_tools<T: Text>(drafts: &mut [Draft<'_, T>], mode: Mode) {
         match (mode, piece.part) {
             (Mode::Drop, _) | (_, None) => drop(drafts[at].pieces.remove(number)),
             (_, Some(part)) => *piece = Piece::text(server_text(part)),
+        }
+    }
+}
+
+/// Takes out an empty string that stood beside calls, where one of them is a text now.
+fn drop_blanks<T: Text>(drafts: &mut [Draft<'_, T>]) {
+    let is_text = |piece: &Piece<'_, T>| piece.kind == PartKind::Text;
+    for draft in drafts {
+        if draft.pieces.iter().filter(|piece| is_text(piece)).count() > 1 {
+            draft.pieces.retain(|piece| {
+                let text = piece.part.filter(|_| is_text(piece));
+                !text.is_some_and(|part| matches!(&part.body, Body::Text(text) if is_blank(text)))
+            });
         }
     }
 }

@@ -30,6 +30,8 @@ pub(crate) enum Item {
     Question,
     /// The output of a call.
     Output,
+    /// What the server found, without the id of its search.
+    Found,
     /// A reference to what the server has stored.
     Stored,
     /// Anything else.
@@ -63,11 +65,21 @@ impl Item {
             "tool_search_call" if !has_call_id() => Self::Question,
             "item_reference" | "compaction" => Self::Stored,
             "computer_call" | "tool_search_call" | "program" => Self::OtherCall,
+            "tool_search_output" if !has_call_id() => Self::Found,
             _ if kind.ends_with("_output") || kind == "mcp_approval_response" => Self::Output,
             _ if kind.ends_with("_call") && has_call_id() => Self::OtherCall,
             _ => Self::Opaque,
         })
         .unwrap_or(Self::Opaque)
+    }
+
+    /// Whether `output` may answer it where neither has an id.
+    pub(crate) fn is_found_by(self, output: Self) -> bool {
+        match self {
+            Self::Question => output == Self::Found,
+            Self::LocalShell => output != Self::Found,
+            _ => false,
+        }
     }
 
     /// Whether it may stay without a result.

@@ -392,8 +392,11 @@ fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pa
             let key = result.part.and_then(|part| part.key.as_deref());
             let is_same = match pair::identity(key).0 {
                 Some(old) => old == id,
-                // The output of an old local shell has none.
-                None => drafts[call.draft].item == Some(Item::LocalShell),
+                // The output of an old local shell has none, which is not an empty one.
+                None => {
+                    drafts[call.draft].item == Some(Item::LocalShell)
+                        && key.is_none_or(|key| key.id.is_none())
+                }
             };
             if !is_same {
                 let path = write::result_id(dialect);

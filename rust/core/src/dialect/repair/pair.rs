@@ -25,6 +25,8 @@ pub(super) struct Call {
     pub(super) is_open: bool,
     /// Whether it is the single call of old, which a `function` message answers.
     is_legacy: bool,
+    /// Whether the server answers it, without an id.
+    is_search: bool,
 }
 
 impl Call {
@@ -115,6 +117,7 @@ pub(super) fn pair<T: Text>(
             match piece.kind {
                 PartKind::Call if draft.role == Role::Assistant => {
                     let call = pairs.calls.len();
+                    let is_nameless = id.is_none();
                     by_id
                         .entry(id.clone().unwrap_or_default())
                         .or_default()
@@ -129,6 +132,7 @@ pub(super) fn pair<T: Text>(
                         answer: None,
                         is_open: false,
                         is_legacy: piece.part.is_some_and(is_legacy),
+                        is_search: is_nameless && draft.item == Some(Item::Question),
                     });
                 }
                 PartKind::Result => {
@@ -136,6 +140,7 @@ pub(super) fn pair<T: Text>(
                         id: id.as_deref(),
                         name: name.as_deref(),
                         is_legacy: draft.is_legacy,
+                        is_found: draft.item == Some(Item::Found),
                     };
                     let mut fate = fate(&pairs.calls, &by_id, result);
                     if fate == Fate::Orphan && is_stored {
@@ -163,6 +168,8 @@ struct Result<'a> {
     name: Option<&'a str>,
     /// Whether it is a `function` message.
     is_legacy: bool,
+    /// Whether it is what the server found.
+    is_found: bool,
 }
 
 /// Whether a call is the single one of old.
@@ -178,6 +185,7 @@ fn fate(calls: &[Call], by_id: &BTreeMap<String, Vec<usize>>, result: Result<'_>
     let fits = |call: &Call| {
         call.answer.is_none()
             && call.is_legacy == result.is_legacy
+            && call.is_search == result.is_found
             && (name.is_none() || call.name.is_none() || call.name.as_deref() == name)
     };
     if id.is_some() {
