@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+from random import Random
 from typing import Any, cast
 
 import anthropic.types
@@ -19,6 +20,7 @@ from pydantic import TypeAdapter
 import satchel
 from page_calls import DIALECTS, MODELS, call, log_run, pointer_of, reply, texts
 from satchel.paging import DEFAULT_TOKENS, LEAST_TOKENS, PAGE_TOOL_NAME, fence
+from satchel.testing import generate_history
 
 LOG = "".join(f"[{number:04}] step {number} took {number * 37 % 91} ms\n" for number in range(600))
 PIXEL = (
@@ -441,3 +443,29 @@ def test_after_a_restart_and_a_change_of_dialect_the_answers_are_the_same() -> N
     assert ask(again, {"pointer": pointer}) == before
     index = again.window().pages[0].pointer
     assert "build.log" in ask(again, {"pointer": index})[0]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_next_window_shows_the_answer_whole(dialect: Any) -> None:
+    # Shortened at once, it would lead to the next call, and to the next.
+    rng = Random(3)  # noqa: S311 - not for secrets
+    seen = 0
+    for seed in range(2):
+        packer = satchel.Assembler(MODELS[dialect], dialect=dialect, budget=6_000)
+        working_set = packer.working_set()
+        for message in generate_history(120, dialect=dialect, seed=seed, result_chars=900):
+            working_set.append(message)
+            try:
+                window = working_set.window()
+            except satchel.InputError as error:
+                assert error.code == "open_calls"  # noqa: PT017 - the next message has the result
+                continue
+            if window.pages and rng.random() < 0.3:
+                asked = call(dialect, {"pointer": rng.choice(window.pages).pointer})
+                working_set.append(reply(dialect, asked))
+                working_set.append(working_set.handle_page_call(asked))
+                [(_, text, _)] = texts(dialect, working_set.messages[-1])
+                shown = json.dumps(working_set.window().messages[-1])
+                assert json.dumps(text)[1:-1] in shown
+                seen += 1
+    assert seen > 10
