@@ -334,7 +334,11 @@ impl PyWorkingSet {
             let steps = steps.filter_map(|step| transcript.steps().get(step));
             let messages = steps.flat_map(|step| step.first as usize..step.end as usize);
             Ok(messages
-                .flat_map(|message| transcript.part_range(message).map(move |part| (part, message)))
+                .flat_map(|message| {
+                    transcript
+                        .part_range(message)
+                        .map(move |part| (part, message))
+                })
                 .map(|(part, message)| (set.pointer_of(part).to_string(), message))
                 .collect())
         })
