@@ -4,12 +4,13 @@
 #   make setup   environment and extension     make demo    the main job on shipped transcripts
 #   make test    the whole suite               make check   format, lints, types, stubs
 #   make bench   benchmarks                    make wheel   the release wheel, into dist/
+#   make browser Chromium for the test of the replay page, on Debian as root
 #   make clean   remove what was built
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test check bench wheel clean
+.PHONY: setup demo test check bench wheel browser clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -76,6 +77,13 @@ bench:
 	cargo bench --workspace
 	$(BIN)/python -m pytest benches/python --benchmark-enable --benchmark-only
 	$(BIN)/python benches/python/bench_foundation.py
+
+# Without it that one test is skipped, and says so.
+browser:
+	if ! command -v chromium chromium-browser google-chrome >/dev/null; then \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	else echo "no Chromium here: the page of the replay is not tested"; fi; fi
 
 wheel: $(TOOLS)
 	$(BIN)/maturin build --release --strip --out dist

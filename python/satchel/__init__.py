@@ -13,7 +13,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # type checkers know the name; importing typing would cost milliseconds
 if TYPE_CHECKING:
-    from satchel import models
+    from satchel import models, replay
     from satchel._core import __version__
     from satchel.assembler import Assembler, Budget, Window, WorkingSet
     from satchel.converting import Converted, Loss, convert
@@ -79,6 +79,7 @@ __all__ = [
     "prune_tool_outputs",
     "read_transcripts",
     "repair",
+    "replay",
     "score_messages",
     "sliding_window",
     "token_window",

@@ -29,6 +29,8 @@ __all__ = [
     "lint_rows",
     "lint_rules",
     "prune_tool_outputs",
+    "replay_baselines",
+    "replay_run",
     "score_messages",
     "sliding_window",
     "text_structure",
@@ -409,6 +411,35 @@ class TranscriptReader:
 
 def transcript_formats() -> list[str]:
     """Names of the formats, in the order of the documentation."""
+
+def replay_baselines() -> list[str]:
+    """Names of the policies that are no plan of satchel's, in the order of tables."""
+
+def replay_run(
+    messages: str,
+    dialect: str,
+    *,
+    system: str | None,
+    tools: str | None,
+    contenders: list[str],
+    counter: Counter,
+    share: float | None,
+    tokens: int | None,
+    prices: tuple[float, float, float],
+    seed: int,
+    trace: bool,
+    worst: int,
+) -> str:
+    """Replays one run under each contender, with the interpreter released.
+
+    Messages, system prompt and tools are JSON; contenders are names of baselines, or policies as
+    JSON objects. Prices are dollars a million tokens: cache reads, other input, output. Returns
+    JSON: figures of the run, and ``outcomes`` with the figures of each contender.
+
+    Raises:
+        InputError: what reading the messages raises; ``orphan_result`` and ``duplicate_result`` for
+            runs that must be repaired first; ``invalid_value`` for a policy that cannot be read.
+    """
 
 column_names: dict[str, tuple[str, ...]]
 

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["application", "main"]
 
 _EXTRA: Final = ("typer", "rich")
-_COMMANDS: Final = ("satchel._cli_commands", "satchel._cli_lint", "satchel._cli_rewrite")
+_COMMANDS: Final = (
+    "satchel._cli_commands",
+    "satchel._cli_lint",
+    "satchel._cli_rewrite",
+    "satchel._cli_replay",
+)
 
 
 def application() -> Callable[[], None]:

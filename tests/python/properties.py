@@ -292,4 +292,4 @@ def _spelled(text: str) -> str:
     return _OTHER.sub("", text)
 
 
-_OTHER = re.compile(r"\\+u[0-9A-Fa-f]{4}|[^0-9A-Za-z]+")
+_OTHER = re.compile(r"\\+(?:u[0-9A-Fa-f]{4})?|[^0-9A-Za-z\\]+")

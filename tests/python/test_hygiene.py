@@ -105,5 +105,6 @@ def test_ci_runs_only_make_targets() -> None:
     ]
     assert [line for line in steps if not line.startswith(("set ", "cd "))] == [
         "make check",
+        "make browser",
         "make test",
     ]

@@ -15,7 +15,7 @@ from typing import Any
 import satchel
 
 CONTRACT = Path(__file__).with_name("public_api.json")
-MODULES = ("satchel", "satchel.models")
+MODULES = ("satchel", "satchel.models", "satchel.replay")
 
 # A default that only says "not given" shows its address.
 SENTINEL = re.compile(r"<[\w.]+ object at 0x[0-9a-f]+>")
@@ -62,7 +62,7 @@ def describe(value: Any) -> str | Description:
 def public_api() -> Description:
     return {
         module.__name__: {name: describe(getattr(module, name)) for name in sorted(module.__all__)}
-        for module in (satchel, satchel.models)
+        for module in (satchel, satchel.models, satchel.replay)
     }
 
 

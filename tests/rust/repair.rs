@@ -398,3 +398,15 @@ fn an_empty_string_goes_when_a_call_beside_it_becomes_text() {
         "{flat:?}"
     );
 }
+
+#[test]
+fn the_output_of_an_old_shell_has_the_id_of_its_call() {
+    let history = [
+        json!({"type": "message", "role": "user", "content": "go"}),
+        json!({"type": "local_shell_call", "id": "a", "call_id": "a", "action": {"type": "exec"}}),
+        json!({"type": "local_shell_call_output", "id": "a", "output": "row"}),
+    ];
+    assert_eq!(errors(Dialect::Responses, &history), Vec::<&str>::new());
+    check(Dialect::Responses, &history).unwrap();
+    check(Dialect::Responses, &history[..2]).unwrap();
+}

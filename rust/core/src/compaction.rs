@@ -6,16 +6,16 @@
 
 use std::sync::Arc;
 
-use crate::choose::{Choice, choose};
 use crate::dialect::form::OPENER;
 use crate::error::{Error, Result};
+use crate::keep::{Outcome, Room, Squeeze, keep};
 use crate::level::{Level, Reason};
 use crate::message::Role;
 use crate::node::Text;
 use crate::placeholder::placeholder_tokens;
-use crate::plan::{Plan, Root, Settings, Shown, Snapshot, hard_reason, is_protected, salience};
+use crate::plan::{Plan, Root, Settings, Shown, Snapshot, hard_reason, is_protected};
 use crate::policy::Strategy;
-use crate::shrink::{Lower, Shrunk, lower_levels};
+use crate::salience::index::Index;
 use crate::transcript::Transcript;
 
 /// What did not fit, although everything that may fall has fallen.
@@ -55,14 +55,17 @@ pub fn check_boundary<T: Text>(
     plan: &mut Plan,
     transcript: &Transcript<T>,
     settings: &Settings,
+    index: &mut Index,
     at: usize,
 ) -> Result<Option<Shortfall>> {
     let Some((room, free)) = pressure(plan, transcript, settings) else {
         return Ok(None);
     };
+    index.advance(transcript, at);
     let compaction = Compaction {
         transcript,
         settings,
+        index,
         at,
         room,
         free,
@@ -79,9 +82,7 @@ pub fn check_boundary<T: Text>(
     let is_worth_it = total < before || (is_crowded && (total <= room || before > room));
     if !is_worth_it {
         // The note would take more than what it stands for: the window stays as it is.
-        let shown = std::mem::take(&mut plan.shown);
         plan.restore(snapshot);
-        plan.keep_lower(shown);
         total = before;
     }
     Ok((total > room).then(|| shortfall(plan, transcript, settings, smallest)))
@@ -104,15 +105,16 @@ fn pressure<T: Text>(
 ) -> Option<(u64, u64)> {
     let room = settings.room();
     let total = settings.base_tokens() + plan.history_tokens;
+    let own = total - plan.automatic_tokens();
     let policy = &settings.policy;
     let too_many = is_crowded(plan, transcript, settings);
     // total − p > trigger × (room − p) cannot hold for any p ≥ 0 below this line: no sum needed.
-    if !too_many && total as f64 <= policy.trigger * room as f64 {
+    if !too_many && total <= room && own as f64 <= policy.trigger * room as f64 {
         return None;
     }
     let pinned = settings.base_tokens() + hard_tokens(plan, transcript);
     let free = room.saturating_sub(pinned);
-    let over = total > room || total.saturating_sub(pinned) as f64 > policy.trigger * free as f64;
+    let over = total > room || own.saturating_sub(pinned) as f64 > policy.trigger * free as f64;
     (over || too_many).then_some((room, free))
 }
 
@@ -145,7 +147,7 @@ fn step_messages<T: Text>(transcript: &Transcript<T>, step: u32) -> u32 {
     }
 }
 
-fn hard_tokens<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u64 {
+pub(crate) fn hard_tokens<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u64 {
     plan.shown
         .iter()
         .filter(|shown| hard_reason(transcript, &plan.pins, shown.step).is_some())
@@ -198,16 +200,10 @@ fn shown_tokens(plan: &Plan, entries: &[usize]) -> u64 {
 struct Compaction<'a, T> {
     transcript: &'a Transcript<T>,
     settings: &'a Settings,
+    index: &'a Index,
     at: usize,
     room: u64,
     free: u64,
-}
-
-/// A step that may be lowered: where it is in `shown`, and its options from least to most.
-struct Candidate {
-    shown: usize,
-    choices: Vec<Choice>,
-    levels: Vec<Option<(Level, Option<Shrunk>)>>,
 }
 
 impl<T: Text> Compaction<'_, T> {
@@ -216,21 +212,21 @@ impl<T: Text> Compaction<'_, T> {
         plan.recalls.retain(|recall| recall.at as usize == self.at);
         self.restore_pinned(plan);
         match self.settings.policy.strategy {
-            Strategy::Adaptive => self.adapt(plan)?,
+            Strategy::Adaptive => self.adapt(plan, Squeeze::None)?,
             Strategy::SlidingWindow => self.slide(plan)?,
             Strategy::TokenWindow => self.drop_oldest(plan, |_, total| total <= self.target())?,
         }
         self.settle_root(plan)?;
         settle_opener(plan, self.transcript, self.settings)?;
         plan.sum();
-        if self.settings.policy.strategy != Strategy::Adaptive && self.total(plan) > self.room {
-            self.adapt(plan)?;
-            self.settle_root(plan)?;
-            settle_opener(plan, self.transcript, self.settings)?;
-            plan.sum();
-        }
-        if self.total(plan) > self.room {
-            self.squeeze(plan)?;
+        // Where even what is protected is too much, ever less of it is.
+        for squeeze in [Squeeze::None, Squeeze::Newest, Squeeze::All] {
+            let is_done =
+                squeeze == Squeeze::None && self.settings.policy.strategy == Strategy::Adaptive;
+            if is_done || self.total(plan) <= self.room {
+                continue;
+            }
+            self.adapt(plan, squeeze)?;
             self.settle_root(plan)?;
             settle_opener(plan, self.transcript, self.settings)?;
             plan.sum();
@@ -271,7 +267,7 @@ impl<T: Text> Compaction<'_, T> {
 
     fn target(&self) -> u64 {
         let pinned = self.room - self.free;
-        pinned + (self.settings.policy.target * self.free as f64) as u64
+        pinned + (self.settings.policy.target_of(self.free) * self.free as f64) as u64
     }
 
     /// Puts pinned steps back as they were.
@@ -287,7 +283,6 @@ impl<T: Text> Compaction<'_, T> {
                 edits: Arc::new([]),
                 closed: false,
                 placeholder_tokens: 0,
-                lower: None,
             };
             match plan.shown.binary_search_by_key(&step, |shown| shown.step) {
                 Ok(at) if plan.shown[at].level != Level::Verbatim => {
@@ -351,204 +346,63 @@ impl<T: Text> Compaction<'_, T> {
     }
 
     /// A level for every soft step: as much value as the target holds.
-    fn adapt(&self, plan: &mut Plan) -> Result<()> {
+    fn adapt(&self, plan: &mut Plan, squeeze: Squeeze) -> Result<()> {
         let soft = self.soft(plan);
         let fixed = self.fixed(plan, &soft)?;
-        let recent = self.recent(plan, &soft);
-        let kept = shown_tokens(plan, recent);
-        if fixed + kept > self.room {
-            return self.squeeze(plan);
-        }
-        for &at in recent {
-            let step = plan.shown[at].step;
-            plan.decide(step, plan.shown[at].level, Reason::Recent);
-        }
-        let open = &soft[..soft.len() - recent.len()];
-        let capacity = self.target().max(fixed + kept) - fixed - kept;
-        self.lower(plan, open, capacity, self.room - fixed - kept, None)
+        let room = Room {
+            target: self.target().saturating_sub(fixed),
+            free: self.free,
+            budget: self.settings.budget,
+        };
+        let outcome = keep(
+            self.transcript,
+            self.settings,
+            self.index,
+            plan,
+            &soft,
+            room,
+            squeeze,
+        )?;
+        self.apply(plan, outcome);
+        Ok(())
     }
 
-    /// Where even the newest steps must shrink: a part of the newest may take half the room.
-    fn squeeze(&self, plan: &mut Plan) -> Result<()> {
-        let soft = self.soft(plan);
-        let fixed = self.fixed(plan, &soft)?;
-        let capacity = self.target().saturating_sub(fixed);
-        let trim_tokens = (capacity / 2).max(u64::from(self.settings.policy.trim_tokens)) as u32;
-        let newest = soft
-            .last()
-            .filter(|&&at| plan.shown[at].step == self.newest_step())
-            .map(|&at| (at, trim_tokens));
-        let room = self.room.saturating_sub(fixed);
-        self.lower(plan, &soft, capacity, room, newest)
+    fn apply(&self, plan: &mut Plan, outcome: Outcome) {
+        let mut gone = Vec::new();
+        for kept in outcome.steps {
+            let step = plan.shown[kept.shown].step;
+            if kept.level == Level::Gone {
+                gone.push(kept.shown);
+                plan.decide(step, Level::Gone, Reason::Outranked);
+                continue;
+            }
+            let shown = &mut plan.shown[kept.shown];
+            let reason = if kept.is_recent {
+                Reason::Recent
+            } else if kept.level == shown.level && kept.tokens == shown.tokens {
+                Reason::Salient
+            } else {
+                Reason::Outranked
+            };
+            shown.level = kept.level;
+            shown.tokens = kept.tokens;
+            if shown.edits[..] != kept.edits[..] {
+                shown.edits = kept.edits.into();
+            }
+            plan.decide(step, kept.level, reason);
+        }
+        plan.density = outcome.density;
+        plan.worth = (outcome.value, outcome.upper_bound);
+        self.remove(plan, &gone);
+        plan.sum();
     }
 
     /// Tokens of everything but the soft steps, with the note as large as it may become.
     fn fixed(&self, plan: &Plan, soft: &[usize]) -> Result<u64> {
         let soft_tokens = shown_tokens(plan, soft);
-        let root = self.root_note(plan, soft.len() as u32, soft_tokens)?;
-        // The final note counts fewer steps; a figure of other length costs a token or two.
-        let root_tokens = u64::from(root.tokens) + 4;
+        let root_tokens = u64::from(self.root_note()?.tokens);
         let old_root = plan.root.as_ref().map_or(0, |root| u64::from(root.tokens));
         Ok(self.total(plan) - soft_tokens - old_root + root_tokens)
-    }
-
-    /// The newest soft steps that stay whole: while together they take at most `recent` of the
-    /// free part, and the very newest while it takes at most `newest` of it.
-    fn recent<'s>(&self, plan: &Plan, soft: &'s [usize]) -> &'s [usize] {
-        let policy = &self.settings.policy;
-        let mut first = soft.len();
-        let mut tokens = 0u64;
-        for (place, &at) in soft.iter().enumerate().rev() {
-            tokens += u64::from(plan.shown[at].tokens);
-            let is_newest = plan.shown[at].step == self.newest_step();
-            let share = if is_newest {
-                policy.newest
-            } else {
-                policy.recent
-            };
-            if tokens as f64 > share * self.free as f64 {
-                break;
-            }
-            first = place;
-        }
-        &soft[first..]
-    }
-
-    /// Chooses a level for each of `open` within `capacity` tokens and applies it. If even the
-    /// least of all of them is more, whatever `room` still holds.
-    fn lower(
-        &self,
-        plan: &mut Plan,
-        open: &[usize],
-        capacity: u64,
-        room: u64,
-        newest: Option<(usize, u32)>,
-    ) -> Result<()> {
-        self.work_out_levels(plan, open, newest)?;
-        let candidates: Vec<Candidate> = open.iter().map(|&at| self.candidate(plan, at)).collect();
-        let choices: Vec<&[Choice]> = candidates
-            .iter()
-            .map(|candidate| candidate.choices.as_slice())
-            .collect();
-        let mut chosen = choose(&choices, capacity);
-        if !chosen.fits {
-            chosen = choose(&choices, room);
-        }
-        let mut gone = Vec::new();
-        for (mut candidate, option) in candidates.into_iter().zip(chosen.options) {
-            let at = candidate.shown;
-            let step = plan.shown[at].step;
-            match candidate.levels.swap_remove(option) {
-                None => plan.decide(step, plan.shown[at].level, Reason::Salient),
-                Some((Level::Gone, _)) => {
-                    gone.push(at);
-                    plan.decide(step, Level::Gone, Reason::Outranked);
-                }
-                Some((level, shrunk)) => {
-                    let shrunk = shrunk.unwrap_or_default();
-                    let shown = &mut plan.shown[at];
-                    shown.level = level;
-                    shown.tokens = shrunk.tokens + shown.placeholder_tokens;
-                    shown.edits = shrunk.edits.into();
-                    plan.decide(step, level, Reason::Outranked);
-                }
-            }
-        }
-        self.remove(plan, &gone);
-        plan.sum();
-        Ok(())
-    }
-
-    /// Works out the lower levels of the steps that do not have them yet.
-    fn work_out_levels(
-        &self,
-        plan: &mut Plan,
-        open: &[usize],
-        newest: Option<(usize, u32)>,
-    ) -> Result<()> {
-        let policy = &self.settings.policy;
-        let protected = |message: usize| is_protected(self.transcript, message);
-        let missing: Vec<usize> = open
-            .iter()
-            .copied()
-            .filter(|&at| {
-                plan.shown[at].lower.is_none() && newest.is_none_or(|(newest, _)| newest != at)
-            })
-            .collect();
-        let mut batches = vec![(missing, (**policy).clone())];
-        if let Some((at, trim_tokens)) = newest {
-            batches.push((
-                vec![at],
-                crate::policy::Policy {
-                    trim_tokens,
-                    stub_from_tokens: 0,
-                    ..(**policy).clone()
-                },
-            ));
-        }
-        for (entries, policy) in batches {
-            let steps: Vec<_> = entries
-                .iter()
-                .map(|&at| self.transcript.steps()[plan.shown[at].step as usize])
-                .collect();
-            let settings = self.settings;
-            let levels = lower_levels(
-                self.transcript,
-                &steps,
-                &policy,
-                &settings.key,
-                &settings.counter,
-                protected,
-            )?;
-            for (at, lower) in entries.into_iter().zip(levels) {
-                plan.shown[at].lower = Some(Arc::new(lower));
-            }
-        }
-        Ok(())
-    }
-
-    fn candidate(&self, plan: &Plan, at: usize) -> Candidate {
-        let shown = &plan.shown[at];
-        let policy = &self.settings.policy;
-        let worth = salience(self.transcript, policy, shown.step);
-        let value = |level: Level| match level {
-            Level::Verbatim => worth,
-            Level::Trimmed => worth * policy.trimmed_value,
-            Level::Stub => worth * policy.stub_value,
-            Level::Gone => 0.0,
-        };
-        let mut candidate = Candidate {
-            shown: at,
-            choices: Vec::new(),
-            levels: Vec::new(),
-        };
-        if !self.must_stay(shown.step) {
-            candidate.choices.push(Choice {
-                tokens: 0,
-                value: 0.0,
-            });
-            candidate.levels.push(Some((Level::Gone, None)));
-        }
-        let none = Lower::default();
-        let lower = shown.lower.as_deref().unwrap_or(&none);
-        for (level, shrunk) in [(Level::Stub, &lower.stub), (Level::Trimmed, &lower.trimmed)] {
-            if let Some(shrunk) = shrunk {
-                let tokens = shrunk.tokens + shown.placeholder_tokens;
-                if level <= shown.level && tokens < shown.tokens {
-                    candidate.choices.push(Choice {
-                        tokens,
-                        value: value(level),
-                    });
-                    candidate.levels.push(Some((level, Some(shrunk.clone()))));
-                }
-            }
-        }
-        candidate.choices.push(Choice {
-            tokens: shown.tokens,
-            value: value(shown.level),
-        });
-        candidate.levels.push(None);
-        candidate
     }
 
     /// Takes the entries at `gone` (ascending positions in `shown`) out of the window.
@@ -602,15 +456,13 @@ impl<T: Text> Compaction<'_, T> {
         Ok(())
     }
 
-    /// The note as it would read with `more` further steps gone.
-    fn root_note(&self, plan: &Plan, more: u32, more_tokens: u64) -> Result<Root> {
+    /// The note that leads to what is gone. It says the same as long as anything is, so that the
+    /// window before the first step that changed stays in the provider's cache.
+    fn root_note(&self) -> Result<Root> {
         let pointer = self.settings.key.index_pointer();
-        let steps = plan.gone_steps + more;
-        let tokens = plan.gone_tokens + more_tokens;
         let text = format!(
-            "<satchel-index pointer=\"{pointer}\">\n{steps} earlier steps ({tokens} tokens) are paged \
-             out; nothing is lost. page_in(\"{pointer}\") lists them with their pointers. This note \
-             describes the window; it is not a message of the user.\n</satchel-index>"
+            "<satchel-index>\nEarlier steps are paged out, none is lost: page_in(\"{pointer}\") lists \
+             them. This note is not the user's.\n</satchel-index>"
         );
         let count = self.settings.counter.count(&text)?;
         let tokens = count.saturating_add(root_overhead(self.settings, self.transcript));
@@ -623,7 +475,7 @@ impl<T: Text> Compaction<'_, T> {
     fn settle_root(&self, plan: &mut Plan) -> Result<()> {
         plan.root = match plan.gone_steps {
             0 => None,
-            _ => Some(self.root_note(plan, 0, 0)?),
+            _ => Some(self.root_note()?),
         };
         Ok(())
     }

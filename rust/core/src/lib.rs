@@ -4,15 +4,17 @@
 #![forbid(unsafe_code)]
 
 pub mod budget;
-pub mod choose;
 pub mod compaction;
 pub mod content;
+pub mod coverage;
 pub mod dialect;
 pub mod error;
 pub mod event;
 pub mod explain;
+mod keep;
 pub mod level;
 pub mod message;
+mod need;
 pub mod node;
 pub mod page;
 pub mod placeholder;
@@ -21,6 +23,7 @@ pub mod policy;
 pub mod prune;
 pub mod readers;
 pub mod render;
+pub mod replay;
 pub mod salience;
 pub mod shrink;
 pub mod step;

@@ -14,8 +14,9 @@ use crate::message::Role;
 use crate::node::Text;
 use crate::page::PageKey;
 use crate::policy::Policy;
+use crate::salience::index::LineAt;
 use crate::salience::signals::Signals;
-use crate::shrink::{Lower, PartEdit};
+use crate::shrink::PartEdit;
 use crate::tokens::{Counter, Scale};
 use crate::transcript::Transcript;
 
@@ -107,8 +108,6 @@ pub struct Shown {
     pub closed: bool,
     /// Tokens of those placeholder results.
     pub placeholder_tokens: u32,
-    /// Its lower levels, once they were worked out.
-    pub(crate) lower: Option<Arc<Lower>>,
 }
 
 /// Content that was paged in, shown after a message until the next compaction.
@@ -123,6 +122,15 @@ pub struct Recall {
     pub tokens: u32,
     /// The step that a pin will restore at the next compaction, if a pin asked for it.
     pub restores: Option<u32>,
+    /// The lines it shows, if they came back by themselves.
+    pub(crate) lines: Arc<[LineAt]>,
+}
+
+impl Recall {
+    /// Whether it came back by itself, because the newest messages need it.
+    pub fn is_automatic(&self) -> bool {
+        !self.lines.is_empty()
+    }
 }
 
 /// The note that leads to everything that is gone.
@@ -159,6 +167,10 @@ pub struct Plan {
     /// Tokens of the message in front of an assistant message that would open the window.
     pub(crate) opener_tokens: u32,
     pub(crate) compactions: u32,
+    /// Value per token of the last line that the newest compaction kept.
+    pub(crate) density: f64,
+    /// What the newest compaction's choice is worth, and what no choice can exceed.
+    pub(crate) worth: (f64, f64),
     /// Changes whenever the window is no longer the old one plus appended messages.
     pub(crate) revision: u64,
     /// First step whose rendering the newest revision changed.
@@ -209,6 +221,12 @@ impl Plan {
         self.opener_tokens > 0
     }
 
+    /// Tokens of what came back by itself: it goes at the next compaction and does not cause one.
+    pub(crate) fn automatic_tokens(&self) -> u64 {
+        let automatic = self.recalls.iter().filter(|recall| recall.is_automatic());
+        automatic.map(|recall| u64::from(recall.tokens)).sum()
+    }
+
     /// Tokens of the history as the window shows it, before neighbours are joined.
     pub fn history_tokens(&self) -> u64 {
         self.history_tokens
@@ -222,6 +240,12 @@ impl Plan {
     /// Changes whenever the window is no longer the old one plus appended messages.
     pub fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// What the lines are worth that the newest compaction chose, and what no choice within its room
+    /// could exceed: sums of likelihoods.
+    pub fn worth(&self) -> (f64, f64) {
+        self.worth
     }
 
     /// Steps pinned by events.
@@ -261,13 +285,8 @@ impl Plan {
         match self.shown.last_mut() {
             Some(last) if last.step == step => {
                 last.tokens += tokens;
-                last.lower = None;
             }
-            before => {
-                // Levels that were worked out for the newest step are tighter than others'.
-                if let Some(before) = before {
-                    before.lower = None;
-                }
+            _ => {
                 self.shown.push(Shown {
                     step,
                     level: Level::Verbatim,
@@ -275,7 +294,6 @@ impl Plan {
                     edits: Arc::new([]),
                     closed: false,
                     placeholder_tokens: 0,
-                    lower: None,
                 });
                 self.fates.push(Fate {
                     level: Level::Verbatim,
@@ -292,30 +310,9 @@ impl Plan {
             last.closed = true;
             last.placeholder_tokens += placeholder_tokens;
             last.tokens += placeholder_tokens;
-            last.lower = None;
             self.history_tokens += u64::from(placeholder_tokens);
             let step = last.step;
             self.touch(step);
-        }
-    }
-
-    /// Forgets the lower levels of a step, which are no longer what they would be now.
-    pub(crate) fn forget_lower(&mut self, step: u32) {
-        let at = self.shown.binary_search_by_key(&step, |shown| shown.step);
-        if let Ok(at) = at {
-            self.shown[at].lower = None;
-        }
-    }
-
-    /// Takes over the lower levels that were worked out for the same steps.
-    pub(crate) fn keep_lower(&mut self, worked: Vec<Shown>) {
-        for worked in worked {
-            let at = self
-                .shown
-                .binary_search_by_key(&worked.step, |shown| shown.step);
-            if let Ok(at) = at {
-                self.shown[at].lower = worked.lower;
-            }
         }
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::salience::likelihood::Likelihood;
 
 /// How room is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,21 +60,45 @@ pub struct Policy {
     pub trigger: f64,
     /// Share of (budget − pinned) a compaction goes down to.
     pub target: f64,
+    /// The same where (budget − pinned) is small: there a note weighs as much as a line, and little
+    /// is rewritten.
+    pub small_target: f64,
+    /// Tokens of (budget − pinned) below which it is small; between `target` and `small_target` in
+    /// proportion.
+    pub small_tokens: u32,
     /// Share of (budget − pinned) up to which the newest steps stay whole.
     pub recent: f64,
+    /// Most of the newest steps that stay whole.
+    pub recent_steps: u32,
+    /// What an identifier is worth in a piece of a long line, beside one in a whole line.
+    pub fragment: f64,
+    /// Share of (budget − pinned) that lines may take which come back between two compactions.
+    pub recall: f64,
     /// Share of (budget − pinned) up to which the newest message stays whole.
     pub newest: f64,
-    /// Tokens to which a longer part is trimmed.
-    pub trim_tokens: u32,
-    /// Tokens from which a part is worth a stub. A stub takes about 30 and is worth a quarter of
-    /// the part, so below 120 something else always preserves more per token.
-    pub stub_from_tokens: u32,
-    /// What a trimmed step is worth beside the whole one.
-    pub trimmed_value: f64,
-    /// What a stub is worth beside the whole step.
-    pub stub_value: f64,
     /// How salience is put together.
     pub salience: SalienceWeights,
+    /// How likely an identifier is needed again.
+    pub likelihood: Likelihoods,
+}
+
+/// The likelihoods for the two kinds of conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Likelihoods {
+    /// Runs of agents.
+    pub agent: Likelihood,
+    /// Conversations where more than a fifth of the messages are the user's.
+    pub dialogue: Likelihood,
+}
+
+impl Default for Likelihoods {
+    fn default() -> Self {
+        Self {
+            agent: Likelihood::AGENT,
+            dialogue: Likelihood::DIALOGUE,
+        }
+    }
 }
 
 impl Default for Policy {
@@ -84,18 +109,28 @@ impl Default for Policy {
             max_messages: None,
             trigger: 1.0,
             target: 0.8,
-            recent: 0.3,
-            newest: 0.85,
-            trim_tokens: 256,
-            stub_from_tokens: 120,
-            trimmed_value: 0.7,
-            stub_value: 0.25,
+            small_target: 0.92,
+            small_tokens: 4_000,
+            recent: 0.2,
+            recent_steps: 3,
+            fragment: 0.6,
+            recall: 0.06,
+            newest: 0.6,
             salience: SalienceWeights::default(),
+            likelihood: Likelihoods::default(),
         }
     }
 }
 
 impl Policy {
+    /// The target where (budget − pinned) is `free` tokens.
+    pub fn target_of(&self, free: u64) -> f64 {
+        let small = f64::from(self.small_tokens);
+        let shortage = ((small - free as f64) / (0.75 * small).max(1.0)).clamp(0.0, 1.0);
+        let more = (self.small_target.min(self.trigger) - self.target).max(0.0);
+        self.target + shortage * more
+    }
+
     /// Checks every setting against its range.
     ///
     /// # Errors
@@ -113,22 +148,22 @@ impl Policy {
         };
         share("trigger", self.trigger, 0.05, 1.0)?;
         share("target", self.target, 0.0, self.trigger)?;
+        share("small_target", self.small_target, 0.0, 1.0)?;
         share("recent", self.recent, 0.0, 1.0)?;
+        share("fragment", self.fragment, 0.0, 1.0)?;
+        share("recall", self.recall, 0.0, 1.0)?;
         share("newest", self.newest, 0.0, 1.0)?;
-        share("trimmed_value", self.trimmed_value, 0.0, 1.0)?;
-        share("stub_value", self.stub_value, 0.0, 1.0)?;
-        share(
-            "trim_tokens",
-            f64::from(self.trim_tokens),
-            16.0,
-            1_000_000.0,
-        )?;
         let weights = &self.salience;
         share("salience.recency", weights.recency, 0.0, 1.0)?;
         share("salience.half_life", weights.half_life, 0.01, 1e9)?;
         share("salience.role", weights.role, 0.0, 1.0)?;
         share("salience.decision", weights.decision, 0.0, 1.0)?;
         share("salience.error", weights.error, 0.0, 1.0)?;
+        for likelihood in [&self.likelihood.agent, &self.likelihood.dialogue] {
+            for weight in likelihood.weights() {
+                share("likelihood", weight, -100.0, 100.0)?;
+            }
+        }
         if self.strategy == Strategy::SlidingWindow && self.max_messages.is_none() {
             return Err(Error::new(
                 ErrorKind::InvalidValue,

@@ -1,19 +1,53 @@
-//! The lower levels of a step: what its parts become when it is trimmed or stubbed.
+//! Shortened parts: the lines that are kept, a note of what was left out, a pointer to all of it.
 //!
-//! A shrunk step keeps its messages, roles, calls and ids. Texts, results and media are replaced
-//! by a shorter text with a pointer; arguments stay whole or become one placeholder object;
-//! reasoning and blocks of unknown kind are never touched.
+//! A shortened part keeps its place, role and id. Texts, results and media are replaced by the kept
+//! lines, each as it was, with one note; arguments become one placeholder object; reasoning and
+//! blocks of unknown kind are never touched.
 
 use crate::error::Result;
 use crate::message::{Body, Part, PartKind};
 use crate::node::{Text, Value};
-use crate::page::{PageKey, Pointer, first_line};
-use crate::policy::Policy;
-use crate::prune::text::head_and_tail;
-use crate::step::Step;
+use crate::page::Pointer;
+use crate::plan::Settings;
 use crate::tokens::Counter;
 use crate::tokens::chat::{argument_tokens, replaced_arguments};
 use crate::transcript::Transcript;
+
+/// Bytes of a part's text, without the line end after them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The bytes from `start` up to `end`.
+    pub fn new(start: u32, end: u32) -> Self {
+        Self { start, end }
+    }
+
+    /// How many bytes there are.
+    pub fn bytes(self) -> u32 {
+        self.end - self.start
+    }
+
+    /// Sorted spans, with those that overlap, or that only a line end and `slack` further bytes
+    /// separate, as one.
+    pub fn merged(sorted: &[Self], slack: u32) -> Vec<Self> {
+        let mut merged: Vec<Self> = Vec::with_capacity(sorted.len());
+        for span in sorted {
+            match merged.last_mut() {
+                Some(last) if span.start <= last.end.saturating_add(1 + slack) => {
+                    last.end = last.end.max(span.end);
+                }
+                _ => merged.push(*span),
+            }
+        }
+        merged
+    }
+}
 
 /// The new content of one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,208 +60,57 @@ pub struct PartEdit {
     pub tokens: u32,
     /// The pointer it shows.
     pub pointer: Pointer,
+    /// What of the original's text is in the new one, in order.
+    pub kept: Box<[Span]>,
 }
 
-/// A step at a lower level.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shrunk {
-    /// The parts that change, in order.
-    pub edits: Vec<PartEdit>,
-    /// Tokens of the whole step with them.
-    pub tokens: u32,
-}
-
-/// The lower levels that a step can take; each saves tokens over the one above.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lower {
-    /// Long parts shortened.
-    pub trimmed: Option<Shrunk>,
-    /// Every replaceable part one line.
-    pub stub: Option<Shrunk>,
-}
-
-/// Characters of the original's first line that a stub shows as its claim.
-const CLAIM_CHARS: usize = 60;
-
-/// A part must be this much longer than the limit before trimming is tried, since the marker and
-/// the cut at a line end take their share.
-const TRIM_SLACK: f64 = 1.25;
-
-/// A new text that waits for its count.
-struct Draft {
-    step: usize,
-    stub: bool,
-    part: u32,
-    text: String,
-    pointer: Pointer,
-    /// Tokens of the part with this text, if they are not just the text's (a call has a name too).
-    tokens: Option<u32>,
-}
-
-/// Builds the lower levels of several steps, with one batched count for all of them.
-///
-/// `is_protected` says which messages must keep their texts. The result has one entry per step.
+/// Edits that keep only some spans of parts: `wanted` holds the part, its message and the spans, in
+/// order of the parts. One batched count for all of them.
 ///
 /// # Errors
 /// `counter_failed`, only from a foreign counter.
-pub fn lower_levels<T: Text>(
+pub fn edited<T: Text>(
     transcript: &Transcript<T>,
-    steps: &[Step],
-    policy: &Policy,
-    key: &PageKey,
-    counter: &Counter,
-    is_protected: impl Fn(usize) -> bool,
-) -> Result<Vec<Lower>> {
-    let mut drafts = Vec::new();
-    for (slot, step) in steps.iter().enumerate() {
-        for message in step.first as usize..step.end as usize {
-            let range = transcript.part_range(message);
-            for (offset, part) in transcript.parts(message).iter().enumerate() {
-                if is_protected(message) && part.kind != PartKind::Result {
-                    continue;
-                }
-                let pointer = || key.pointer(message, offset, part);
-                let index = (range.start + offset) as u32;
-                draft(part, index, slot, policy, counter, pointer, &mut drafts)?;
-            }
-        }
-    }
-    let texts: Vec<&str> = drafts
-        .iter()
-        .filter(|draft| draft.tokens.is_none())
-        .map(|draft| draft.text.as_str())
-        .collect();
-    let mut counts = counter.count_many(&texts)?.into_iter();
-    let mut levels = vec![(Vec::new(), Vec::new()); steps.len()];
-    for draft in drafts {
-        let tokens = match draft.tokens {
-            Some(tokens) => tokens,
-            None => counts.next().unwrap_or(u32::MAX),
-        };
-        if tokens >= transcript.all_parts()[draft.part as usize].tokens {
-            continue;
-        }
-        let edit = PartEdit {
-            part: draft.part,
-            text: draft.text.into(),
-            tokens,
-            pointer: draft.pointer,
-        };
-        let (trimmed, stub) = &mut levels[draft.step];
-        if draft.stub {
-            stub.push(edit);
+    settings: &Settings,
+    wanted: &[(u32, u32, Vec<Span>)],
+) -> Result<Vec<PartEdit>> {
+    let mut edits = Vec::with_capacity(wanted.len());
+    for (part, message, kept) in wanted {
+        let content = &transcript.all_parts()[*part as usize];
+        let offset = *part as usize - transcript.part_range(*message as usize).start;
+        let pointer = settings.key.pointer(*message as usize, offset, content);
+        let mut tokens = 0;
+        let text = if content.kind == PartKind::Call {
+            let arguments = argument_tokens(content, &settings.counter)?;
+            let text = format!("{{\"paged_out\":\"{pointer}\",\"tokens\":{arguments}}}");
+            let new = replaced_arguments(&text, &settings.counter)?;
+            tokens = content.tokens.saturating_sub(arguments) + new;
+            text
         } else {
-            trimmed.push(edit);
-        }
+            with_text(&content.body, |text| {
+                shortened(content, text, kept, pointer)
+            })
+        };
+        edits.push(PartEdit {
+            part: *part,
+            text: text.into(),
+            tokens,
+            pointer,
+            kept: kept.as_slice().into(),
+        });
     }
-    Ok(levels
-        .into_iter()
-        .zip(steps)
-        .map(|((trimmed, stub), step)| {
-            let shrunk = |edits: Vec<PartEdit>| {
-                let saved: u32 = edits
-                    .iter()
-                    .map(|edit| transcript.all_parts()[edit.part as usize].tokens - edit.tokens)
-                    .sum();
-                Shrunk {
-                    edits,
-                    tokens: step.tokens - saved,
-                }
-            };
-            let trimmed = Some(shrunk(trimmed)).filter(|level| !level.edits.is_empty());
-            let below = trimmed.as_ref().map_or(step.tokens, |level| level.tokens);
-            let stub = Some(shrunk(stub)).filter(|level| level.tokens < below);
-            Lower { trimmed, stub }
-        })
-        .collect())
-}
-
-fn draft<T: Text>(
-    part: &Part<T>,
-    index: u32,
-    step: usize,
-    policy: &Policy,
-    counter: &Counter,
-    pointer: impl Fn() -> Pointer,
-    drafts: &mut Vec<Draft>,
-) -> Result<()> {
-    let replaceable = part.place.is_replaceable();
-    if part.tokens < policy.stub_from_tokens.min(policy.trim_tokens) {
-        return Ok(());
+    let is_text =
+        |edit: &PartEdit| transcript.all_parts()[edit.part as usize].kind != PartKind::Call;
+    let texts: Vec<&str> = edits
+        .iter()
+        .filter(|edit| is_text(edit))
+        .map(|edit| &*edit.text)
+        .collect();
+    let mut counts = settings.counter.count_many(&texts)?.into_iter();
+    for edit in edits.iter_mut().filter(|edit| is_text(edit)) {
+        edit.tokens = counts.next().unwrap_or(u32::MAX);
     }
-    let long = f64::from(part.tokens) > f64::from(policy.trim_tokens) * TRIM_SLACK;
-    match part.kind {
-        PartKind::Text | PartKind::Result if replaceable && part.tokens > 0 => {
-            let pointer = pointer();
-            with_text(&part.body, |text| {
-                if long {
-                    // The part's own bytes per token turn the limit into bytes.
-                    let max_bytes = (text.len() as f64 * f64::from(policy.trim_tokens)
-                        / f64::from(part.tokens)) as usize;
-                    if let Some((head, tail)) = head_and_tail(text, max_bytes) {
-                        let text = trimmed_text(head, tail, text, part.tokens, pointer);
-                        drafts.push(Draft {
-                            step,
-                            stub: false,
-                            part: index,
-                            text,
-                            tokens: None,
-                            pointer,
-                        });
-                    }
-                }
-                let text = stub_line(part, text, pointer);
-                drafts.push(Draft {
-                    step,
-                    stub: true,
-                    part: index,
-                    text,
-                    tokens: None,
-                    pointer,
-                });
-            });
-        }
-        PartKind::Image | PartKind::Audio | PartKind::File if replaceable => {
-            let pointer = pointer();
-            let text = stub_line(part, "", pointer);
-            drafts.push(Draft {
-                step,
-                stub: true,
-                part: index,
-                text,
-                tokens: None,
-                pointer,
-            });
-        }
-        PartKind::Call if replaceable => {
-            let tokens = argument_tokens(part, counter)?;
-            let pointer = pointer();
-            let text = format!("{{\"paged_out\":\"{pointer}\",\"tokens\":{tokens}}}");
-            let all_tokens =
-                part.tokens.saturating_sub(tokens) + replaced_arguments(&text, counter)?;
-            if long {
-                let text = text.clone();
-                drafts.push(Draft {
-                    step,
-                    stub: false,
-                    part: index,
-                    text,
-                    tokens: Some(all_tokens),
-                    pointer,
-                });
-            }
-            drafts.push(Draft {
-                step,
-                stub: true,
-                part: index,
-                text,
-                tokens: Some(all_tokens),
-                pointer,
-            });
-        }
-        _ => {}
-    }
-    Ok(())
+    Ok(edits)
 }
 
 /// The text of a result or text part as it is read: list content is its text blocks in order, an
@@ -283,32 +166,72 @@ fn block_texts<T: Text>(value: &Value<T>) -> String {
     out
 }
 
-fn trimmed_text(head: &str, tail: &str, text: &str, tokens: u32, pointer: Pointer) -> String {
-    let left_out = text.len() - head.len() - tail.len();
-    let share = (left_out as f64 / text.len() as f64 * 100.0).round();
-    let newline = if head.ends_with('\n') { "" } else { "\n" };
-    format!(
-        "{head}{newline}[… {share} % of {tokens} tokens left out here; all of it: page_in(\"{pointer}\")]\n{tail}"
-    )
+/// The kept lines of a text. Where something is left out first stands what was left out and where
+/// it is, where something is left out again a sign.
+fn shortened<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) -> String {
+    let note = note(part, text, kept, pointer);
+    let mut out = String::new();
+    let mut is_noted = false;
+    let mut end = 0;
+    for span in kept {
+        let (start, stop) = (span.start as usize, span.end as usize);
+        let (Some(gap), Some(words)) = (text.get(end..start), text.get(start..stop)) else {
+            continue;
+        };
+        let is_gap = !gap.trim().is_empty();
+        if is_gap && !is_noted {
+            out.push_str(&note);
+            out.push('\n');
+            is_noted = true;
+        } else if is_gap && is_at_line(text, start) {
+            out.push_str("…\n");
+        }
+        if !is_at_line(text, start) {
+            out.push('…');
+        }
+        out.push_str(words);
+        if !matches!(text.as_bytes().get(stop), None | Some(b'\n')) {
+            out.push('…');
+        }
+        out.push('\n');
+        end = stop;
+    }
+    if !is_noted {
+        out.push_str(&note);
+    } else if text.get(end..).is_some_and(|rest| !rest.trim().is_empty()) {
+        out.push('…');
+    }
+    out
 }
 
-fn stub_line<T: Text>(part: &Part<T>, text: &str, pointer: Pointer) -> String {
+fn is_at_line(text: &str, at: usize) -> bool {
+    at == 0 || text.as_bytes()[at - 1] == b'\n'
+}
+
+/// What was left out of a text, how much of it, and where all of it is.
+fn note<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) -> String {
     let what = match part.kind {
-        PartKind::Result if part.is_error => "failed result",
-        PartKind::Result => "result",
-        PartKind::Image => "image",
-        PartKind::Audio => "audio",
-        PartKind::File => "file",
-        _ => "text",
+        PartKind::Result if part.is_error => "failed result, ",
+        PartKind::Image => "image, ",
+        PartKind::Audio => "audio, ",
+        PartKind::File => "file, ",
+        _ => "",
     };
-    let claim = first_line(text, CLAIM_CHARS);
-    let claim = if claim.is_empty() {
-        String::new()
-    } else {
-        format!(" starting \"{claim}\"")
+    let words = kept
+        .iter()
+        .filter_map(|span| text.get(span.start as usize..span.end as usize));
+    let lines = text.lines().count();
+    let shown: usize = words.clone().map(|words| words.lines().count()).sum();
+    let amount = match (lines, kept.is_empty()) {
+        (0, _) => format!("{} tokens", part.tokens),
+        (1, true) => format!("{} characters", text.chars().count()),
+        (1, false) => {
+            let all = text.chars().count();
+            let shown: usize = words.map(|words| words.chars().count()).sum();
+            format!("{} of {all} characters", all.saturating_sub(shown))
+        }
+        (_, true) => format!("{lines} lines"),
+        _ => format!("{} of {lines} lines", lines.saturating_sub(shown)),
     };
-    format!(
-        "[paged out: {what} of {} tokens{claim}; page_in(\"{pointer}\")]",
-        part.tokens
-    )
+    format!("[… {what}{amount}: page_in(\"{pointer}\")]")
 }

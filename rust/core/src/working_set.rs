@@ -9,18 +9,21 @@ mod recall;
 mod settings;
 
 pub use self::legacy::{Carried, Gone};
-use self::recall::place;
+pub(crate) use self::recall::fence;
+use self::recall::{check, place};
 pub use self::settings::MAX_TOKENS;
 use self::settings::{check_budget, check_tokens};
-use crate::compaction::{Shortfall, check_boundary, needs_compaction, settle_opener};
+use crate::compaction::{Shortfall, needs_compaction, settle_opener};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventKind};
 use crate::message::{Message, Role};
+use crate::need::needed;
 use crate::node::Text;
 use crate::page::{PageDirectory, Pointer, index_page, not_a_pointer, not_found};
 use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Recall, Settings};
 use crate::render::{Entry, entries};
+use crate::salience::index::Index;
 use crate::shrink::with_text;
 use crate::step::Attachment;
 use crate::tokens::Counter;
@@ -45,7 +48,11 @@ pub struct WorkingSet<T> {
     counters: Vec<Counter>,
     rules: ChatRules,
     plan: Plan,
+    /// What is known of the identifiers; a function of the messages it has read.
+    index: Index,
     pending: Option<Pending>,
+    /// Messages before the boundary that was checked last and changes nothing.
+    quiet: Option<usize>,
     directory: PageDirectory,
     /// Messages before the newest boundary that was folded.
     boundary: u32,
@@ -113,7 +120,9 @@ impl<T: Text> WorkingSet<T> {
             rules: ChatRules::for_counter(settings.dialect, &settings.counter),
             settings,
             plan: Plan::default(),
+            index: Index::default(),
             pending: None,
+            quiet: None,
             directory: PageDirectory::default(),
             boundary: 0,
             opening: 0,
@@ -169,6 +178,9 @@ impl<T: Text> WorkingSet<T> {
             if let Some((plan, mark, boundary, waiting)) = undo {
                 self.plan.restore(plan);
                 self.transcript.go_back(mark);
+                // It may have read what was taken back; it reads again what is needed.
+                self.index = Index::default();
+                self.quiet = None;
                 (self.boundary, self.changed_at) = boundary;
                 self.waiting = waiting;
             }
@@ -252,8 +264,13 @@ impl<T: Text> WorkingSet<T> {
                     self.close_newest_in(None);
                     self.place_waiting();
                 }
-                if is_boundary && at >= self.opening {
-                    check_boundary(&mut self.plan, &self.transcript, &self.settings, at)?;
+                if is_boundary && at >= self.opening && (abandons || self.quiet != Some(at)) {
+                    check(
+                        &mut self.plan,
+                        &self.transcript,
+                        &self.settings,
+                        &mut self.index,
+                    )?;
                 }
             }
         }
@@ -265,14 +282,9 @@ impl<T: Text> WorkingSet<T> {
             self.plan.changed_from = u32::MAX;
         }
         let had_goal = self.transcript.goal().is_some();
-        let spoken = self.transcript.newest_user();
         self.transcript.push(message, overhead)?;
         let row = self.transcript.rows()[at];
         self.plan.grow(row.step, row.tokens);
-        if let Some(spoken) = spoken.filter(|_| row.is_user) {
-            // What was the newest user message has lower levels from now on.
-            self.plan.forget_lower(self.transcript.rows()[spoken].step);
-        }
         if joins && self.transcript.pairing().open_calls() == 0 {
             self.place_waiting();
         }
@@ -335,6 +347,7 @@ impl<T: Text> WorkingSet<T> {
             }
         }
         self.pending = None;
+        self.quiet = None;
         Ok(())
     }
 
@@ -379,15 +392,15 @@ impl<T: Text> WorkingSet<T> {
             .is_none_or(|pending| pending.synthesized != synthesized)
         {
             self.pending = None;
-            if synthesized || needs_compaction(&self.plan, &self.transcript, &self.settings) {
+            if synthesized || self.is_boundary_due()? {
                 let mut plan = self.plan.clone();
                 if synthesized {
                     self.close_newest_in(Some(&mut plan));
                     let waiting = self.waiting.clone();
                     place(waiting, &mut plan, &self.transcript, &self.settings);
                 }
-                let at = self.transcript.len();
-                let shortfall = check_boundary(&mut plan, &self.transcript, &self.settings, at)?;
+                let shortfall =
+                    check(&mut plan, &self.transcript, &self.settings, &mut self.index)?;
                 // A pending plan may be thrown away; its number is never given out again.
                 self.pending_plans += 1;
                 plan.revision = self.pending_plans << 32;
@@ -424,6 +437,19 @@ impl<T: Text> WorkingSet<T> {
             messages: self.transcript.len(),
             steps: plan.count_levels(),
         })
+    }
+
+    /// Whether the pending boundary changes anything.
+    fn is_boundary_due(&mut self) -> Result<bool> {
+        let at = self.transcript.len();
+        if self.quiet == Some(at) {
+            return Ok(false);
+        }
+        let (plan, transcript, settings) = (&self.plan, &self.transcript, &self.settings);
+        let is_due = needs_compaction(plan, transcript, settings)
+            || needed(plan, transcript, settings, &mut self.index)?.is_some();
+        self.quiet = (!is_due).then_some(at);
+        Ok(is_due)
     }
 
     /// The plan behind the newest window: with the pending compaction, if there is one.

@@ -20,7 +20,7 @@ fn working_set(dialect: Dialect, budget: u64) -> Option<WorkingSet<Box<str>>> {
         dialect,
         counter: Counter::named("chars4").ok()?,
         budget,
-        policy: Arc::new(Policy { trim_tokens: 32, stub_from_tokens: 16, ..Policy::default() }),
+        policy: Arc::new(Policy::default()),
         system_tokens: 0,
         tools_tokens: 0,
         request_tokens: rules.request_tokens(),

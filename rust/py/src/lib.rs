@@ -18,6 +18,7 @@ mod pytext;
 mod readers;
 mod render;
 mod repair;
+mod replay;
 mod score;
 mod trim;
 mod utf8;
@@ -51,6 +52,8 @@ mod _core {
     use crate::readers::{PyTranscriptReader, transcript_formats};
     #[pymodule_export]
     use crate::repair::{repair_messages, repair_placeholders};
+    #[pymodule_export]
+    use crate::replay::{replay_baselines, replay_run};
     #[pymodule_export]
     use crate::score::score_messages;
     #[pymodule_export]

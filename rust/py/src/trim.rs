@@ -15,6 +15,10 @@ const BYTES_PER_CHAR: usize = 4;
 /// `limit` is in tokens of `counter`; without one in characters.
 #[pyfunction]
 #[pyo3(signature = (text, /, *, limit, counter, pointer, matching))]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "arguments as Python gives them"
+)]
 pub(crate) fn trim_text(
     py: Python<'_>,
     text: &Bound<'_, PyAny>,
@@ -33,17 +37,14 @@ pub(crate) fn trim_text(
     let trimmed = run(py, move || {
         let literals: Vec<&str> = matching.iter().map(Text::as_str).collect();
         let (text, pointer) = (text.as_str(), pointer.as_str());
-        match counter {
-            Some(counter) => {
-                let most = u32::try_from(limit).unwrap_or(u32::MAX);
-                let fits = |text: &str| counter.fits(text, most);
-                trim(text, text.len(), &literals, pointer, &fits)
-            }
-            None => {
-                let fits = |text: &str| Ok(text.chars().nth(limit).is_none());
-                let most = limit.saturating_mul(BYTES_PER_CHAR);
-                trim(text, most, &literals, pointer, &fits)
-            }
+        if let Some(counter) = counter {
+            let most = u32::try_from(limit).unwrap_or(u32::MAX);
+            let fits = |text: &str| counter.fits(text, most);
+            trim(text, text.len(), &literals, pointer, &fits)
+        } else {
+            let fits = |text: &str| Ok(text.chars().nth(limit).is_none());
+            let most = limit.saturating_mul(BYTES_PER_CHAR);
+            trim(text, most, &literals, pointer, &fits)
         }
     })?;
     Ok((

@@ -69,7 +69,6 @@ impl<T: Text> WorkingSet<T> {
                 edits: Arc::new([]),
                 closed: bounds.open_calls > 0,
                 placeholder_tokens: u32::from(bounds.open_calls > 0),
-                lower: None,
             };
             match shown.binary_search_by_key(&step, |shown| shown.step) {
                 Ok(at) => shown[at] = verbatim,

@@ -1,14 +1,18 @@
 //! Content that comes back: pins and pages that are placed into the log.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{Page, WorkingSet, parse_pointer};
+use crate::compaction::{Shortfall, check_boundary, needs_compaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::level::Level;
+use crate::need::needed;
 use crate::node::Text;
 use crate::page::{Pointer, select_lines};
 use crate::plan::{Plan, Recall, Settings};
 use crate::render::{RecallPlace, recall_place};
+use crate::salience::index::Index;
 use crate::transcript::Transcript;
 
 impl<T: Text> WorkingSet<T> {
@@ -79,6 +83,7 @@ impl<T: Text> WorkingSet<T> {
             tokens: self.settings.counter.count(&text)?,
             text: text.into(),
             restores,
+            lines: Arc::new([]),
         });
         if self.transcript.pairing().open_calls() == 0 {
             self.place_waiting();
@@ -91,6 +96,23 @@ impl<T: Text> WorkingSet<T> {
         let waiting = std::mem::take(&mut self.waiting);
         place(waiting, &mut self.plan, &self.transcript, &self.settings);
     }
+}
+
+/// Checks the boundary at the end of the log: levels fall, or else lines that the newest messages
+/// need come back.
+pub(super) fn check<T: Text>(
+    plan: &mut Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+    index: &mut Index,
+) -> Result<Option<Shortfall>> {
+    if needs_compaction(plan, transcript, settings) {
+        return check_boundary(plan, transcript, settings, index, transcript.len());
+    }
+    if let Some(recall) = needed(plan, transcript, settings, index)? {
+        place(vec![recall], plan, transcript, settings);
+    }
+    Ok(None)
 }
 
 /// Adds recalled content to the end of the log.
@@ -126,7 +148,7 @@ pub(super) fn around(place: RecallPlace, settings: &Settings) -> u32 {
 
 /// `content` between two tags that do not occur in it, labelled as data with its source. Linear in
 /// the content, however many tags it makes up.
-fn fence(tag: &str, source: &str, content: &str) -> String {
+pub(crate) fn fence(tag: &str, source: &str, content: &str) -> String {
     let mut is_taken = false;
     let mut taken = BTreeSet::new();
     for (at, _) in content.match_indices(tag) {

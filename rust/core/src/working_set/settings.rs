@@ -52,9 +52,6 @@ impl<T: Text> WorkingSet<T> {
         }
         if let Some(policy) = &change.policy {
             self.settings.policy = Arc::new(policy.clone());
-            for shown in &mut self.plan.shown {
-                shown.lower = None;
-            }
         }
         if change.system_tokens.or(change.tools_tokens).is_some() {
             // What stands before every message is another one.
@@ -92,7 +89,6 @@ impl<T: Text> WorkingSet<T> {
             for message in bounds.first as usize..bounds.end as usize {
                 self.transcript.recount(message, &counter, change)?;
             }
-            shown.lower = None;
             shown.tokens = self.transcript.steps()[shown.step as usize].tokens;
             if shown.placeholder_tokens > 0 {
                 shown.placeholder_tokens =

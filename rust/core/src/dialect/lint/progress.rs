@@ -119,11 +119,8 @@ fn ids_of<N: Node>(
         }
         Dialect::Responses => {
             for (index, node) in nodes.iter().enumerate() {
-                if Item::of(node) != Item::Stored
-                    && let Some(id) = node.get("id").and_then(|id| id.with_str(hash))
-                {
-                    ids.push((index, id));
-                }
+                let id = Item::of(node).own_id(node);
+                ids.extend(id.map(|id| (index, hash(&id))));
             }
         }
         _ => {}

@@ -154,8 +154,7 @@ fn check_ids<N: Node>(nodes: &[N], found: &mut Findings) {
     let mut taken = BTreeSet::new();
     for (index, node) in nodes.iter().enumerate() {
         let item = Item::of(node);
-        let id = node.get("id").and_then(|id| id.with_str(str::to_owned));
-        let Some(id) = id.filter(|_| item != Item::Stored) else {
+        let Some(id) = item.own_id(node) else {
             continue;
         };
         if !item.takes_id(&id) && item.may_lose_id() {

@@ -82,6 +82,17 @@ impl Item {
         }
     }
 
+    /// The id that the item itself has; the output of the old local shell has the one of its call.
+    pub(crate) fn own_id<N: Node>(self, node: &N) -> Option<String> {
+        let is_calls = node
+            .get("type")
+            .is_some_and(|kind| kind.is_str("local_shell_call_output"));
+        if self == Self::Stored || is_calls {
+            return None;
+        }
+        node.get("id").and_then(|id| id.with_str(str::to_owned))
+    }
+
     /// Whether it may stay without a result.
     pub(crate) fn needs_no_result(self) -> bool {
         self == Self::Question
@@ -136,8 +147,7 @@ pub(super) fn settle<N: Node>(drafts: &mut Vec<Draft<'_, N::Text>>, nodes: &[N])
         };
         let item = Item::of(node);
         draft.item = Some(item);
-        let id = node.get("id").and_then(|id| id.with_str(str::to_owned));
-        let Some(id) = id.filter(|_| item != Item::Stored) else {
+        let Some(id) = item.own_id(node) else {
             return true;
         };
         if !item.takes_id(&id) && item.may_lose_id() {

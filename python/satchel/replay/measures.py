@@ -1,0 +1,191 @@
+"""The measures of a policy over many runs, each with an interval by resampling runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from satchel.replay.outcome import Outcome, RunResult
+
+__all__ = ["LIMIT", "LOT", "MEASURES", "REFERENCE", "Figure", "Measure", "figures"]
+
+REFERENCE: Final = "full"
+"""What prices are compared with: sending everything, with a cache."""
+LOT: Final = "random"
+"""The zero of ``norm``."""
+LIMIT: Final = "oracle-lines"
+"""The one of ``norm``."""
+
+_RESAMPLES: Final = 2_000
+_LEVEL: Final = 0.95
+_SEED: Final = 20_260
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measure of one policy.
+
+    Attributes:
+        value: over all runs together; NaN where there was nothing to measure.
+        low: lower end of the interval that holds 95 of 100 resamples of the runs.
+        high: its upper end.
+        part: the sum above the line, such as references that could be read.
+        whole: the sum below it.
+    """
+
+    value: float
+    low: float
+    high: float
+    part: float
+    whole: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One column of the table.
+
+    Attributes:
+        key: its name in code and JSON.
+        title: its name in tables.
+        meaning: what it says, in a sentence.
+        kind: ``share`` of 1, ``ratio`` of prices, ``count`` of calls or references.
+        better: whether more or less of it is better.
+    """
+
+    key: str
+    title: str
+    meaning: str
+    kind: Literal["share", "ratio", "count"]
+    better: Literal["more", "less"]
+
+
+MEASURES: Final[tuple[Measure, ...]] = (
+    Measure(
+        "lrr",
+        "LRR",
+        "long references that could be read: what an action took from a message at least ten"
+        " messages back",
+        "share",
+        "more",
+    ),
+    Measure(
+        "lrr_line",
+        "LRR-line",
+        "the same, with a whole original line around the identifier",
+        "share",
+        "more",
+    ),
+    Measure(
+        "tc", "TC", "calls with long references of which every one could be read", "share", "more"
+    ),
+    Measure("rr", "RR", "all references that could be read, recent ones included", "share", "more"),
+    Measure(
+        "ns",
+        "NS",
+        "planted standing instructions that can still be read in the end",
+        "share",
+        "more",
+    ),
+    Measure("hit", "HIT", "tokens that came from the prompt cache", "share", "more"),
+    Measure(
+        "price", "$", "price as a multiple of sending everything with a cache", "ratio", "less"
+    ),
+    Measure("norm", "norm", "LRR between eviction by lot (0) and the oracle (1)", "share", "more"),
+    Measure("fr", "FR", "references that only a pointer in the window leads to", "count", "less"),
+    Measure("loss", "LOSS", "references that nothing in the window leads to", "count", "less"),
+    Measure("over", "OVER", "calls above the budget", "count", "less"),
+)
+"""The measures, in the order of tables."""
+
+_SUMS: Final[dict[str, tuple[Callable[[Outcome], float], Callable[[Outcome], float]]]] = {
+    "lrr": (lambda one: one.long_read, lambda one: one.long_references),
+    "lrr_line": (lambda one: one.long_read_in_line, lambda one: one.long_references),
+    "tc": (lambda one: one.long_calls_complete, lambda one: one.long_calls),
+    "rr": (lambda one: one.read, lambda one: one.references),
+    "ns": (lambda one: one.planted_read, lambda one: one.planted),
+    "hit": (lambda one: one.cached_tokens, lambda one: one.input_tokens),
+    "fr": (lambda one: one.behind_pointers, lambda one: one.references),
+    "loss": (lambda one: one.lost, lambda one: one.references),
+    "over": (lambda one: one.over_budget, lambda one: one.calls),
+}
+
+
+def figures(runs: Sequence[RunResult], policies: Sequence[str]) -> dict[str, dict[str, Figure]]:
+    """Every measure of every policy; the same runs are drawn for all of them."""
+    weights = _weights(len(runs))
+    found: dict[str, dict[str, Figure]] = {}
+    lrr = {name: _ratios(runs, weights, name, *_SUMS["lrr"]) for name in {*policies, LOT, LIMIT}}
+    costs = _column(runs, REFERENCE, lambda one: one.cost)
+    for name in policies:
+        row: dict[str, Figure] = {}
+        for measure in MEASURES:
+            if measure.key == "price":
+                cost = _column(runs, name, lambda one: one.cost)
+                row["price"] = _figure(
+                    _divide(weights @ cost, weights @ costs), cost.sum(), costs.sum()
+                )
+            elif measure.key == "norm":
+                part, whole = lrr[name] - lrr[LOT], lrr[LIMIT] - lrr[LOT]
+                row["norm"] = _figure(_divide(part, whole), float(part[0]), float(whole[0]))
+            else:
+                above, below = _SUMS[measure.key]
+                part = _column(runs, name, above)
+                whole = _column(runs, name, below)
+                drawn = (
+                    weights @ part
+                    if measure.kind == "count"
+                    else _divide(weights @ part, weights @ whole)
+                )
+                row[measure.key] = _figure(drawn, part.sum(), whole.sum())
+        found[name] = row
+    return found
+
+
+def _weights(runs: int) -> NDArray[np.float64]:
+    """How often each run is in each sample; the first sample is the runs themselves."""
+    itself = np.ones((1, runs))
+    if not runs:
+        return itself
+    chances = np.full(runs, 1 / runs)
+    drawn = np.random.default_rng(_SEED).multinomial(runs, chances, size=_RESAMPLES)
+    return np.vstack([itself, drawn.astype(np.float64)])
+
+
+def _column(
+    runs: Sequence[RunResult], policy: str, take: Callable[[Outcome], float]
+) -> NDArray[np.float64]:
+    return np.array([take(run.outcomes[policy]) for run in runs], dtype=np.float64)
+
+
+def _ratios(
+    runs: Sequence[RunResult],
+    weights: NDArray[np.float64],
+    policy: str,
+    above: Callable[[Outcome], float],
+    below: Callable[[Outcome], float],
+) -> NDArray[np.float64]:
+    part, whole = _column(runs, policy, above), _column(runs, policy, below)
+    return _divide(weights @ part, weights @ whole)
+
+
+def _divide(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    nothing = np.full_like(part, math.nan)
+    return np.divide(part, whole, out=nothing, where=whole != 0)
+
+
+def _figure(drawn: NDArray[np.float64], part: float, whole: float) -> Figure:
+    value = float(drawn[0])
+    resampled = drawn[1:][~np.isnan(drawn[1:])]
+    if math.isnan(value) or not resampled.size:
+        return Figure(value, math.nan, math.nan, float(part), float(whole))
+    edge = (1 - _LEVEL) / 2
+    low, high = np.quantile(resampled, [edge, 1 - edge])
+    return Figure(value, float(low), float(high), float(part), float(whole))

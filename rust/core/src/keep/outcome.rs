@@ -1,0 +1,293 @@
+//! The choice made and written down: which lines, then whose edits, counted exactly.
+
+use std::ops::Range;
+
+use super::{FRAGMENT_BYTES, GAP_BYTES, Keeper, Kept, Outcome, Squeeze, Step, UNIT};
+use crate::coverage::{Cover, Instance, Line, cover};
+use crate::error::Result;
+use crate::level::Level;
+use crate::node::Text;
+use crate::plan::Shown;
+use crate::shrink::{PartEdit, Span, edited};
+
+impl<T: Text> Keeper<'_, T> {
+    /// Standing instructions within their share, newest first.
+    fn force_standing(&mut self) {
+        let free = 0.4 * self.room.free as f64;
+        let share = (0.1 * self.room.budget as f64).min(free) as u64 * UNIT;
+        let mut tokens = 0;
+        for &line in self.standing.iter().rev() {
+            let cost = u64::from(self.instance.lines[line as usize].tokens);
+            let group = self.instance.lines[line as usize].group as usize;
+            let opening = u64::from(self.instance.groups[group].tokens);
+            if tokens + cost + opening > share {
+                continue;
+            }
+            tokens += cost + opening;
+            self.instance.forced.push(line);
+        }
+        self.instance.forced.sort_unstable();
+        self.instance.forced.dedup();
+    }
+
+    pub(super) fn choose(mut self) -> Result<Outcome> {
+        self.force_standing();
+        let open: u64 = self
+            .instance
+            .groups
+            .iter()
+            .filter(|group| group.is_open)
+            .map(|group| u64::from(group.tokens))
+            .sum();
+        let capacity = match self.squeeze {
+            Squeeze::All => 0,
+            _ => (self.room.target * UNIT).saturating_sub(open),
+        };
+        let mut taken = cover(&self.instance, capacity);
+        if self.squeeze != Squeeze::All {
+            self.add_fragments(&mut taken, capacity);
+        }
+        let mut outcome = self.outcome(&taken)?;
+        // Tokens of lines are estimates: take back the last lines until the count is right.
+        for _ in 0..4 {
+            if outcome.tokens <= self.room.target.max(1)
+                || taken.lines.len() <= self.instance.forced.len()
+            {
+                break;
+            }
+            let over = (outcome.tokens - self.room.target) * UNIT;
+            self.take_back(&mut taken, over + over / 8);
+            outcome = self.outcome(&taken)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Spends what is left on pieces of long lines, each worth less than in a whole line: after
+    /// them, since pieces win by value per token and no complete record would survive.
+    fn add_fragments(&mut self, taken: &mut Cover, capacity: u64) {
+        let left = capacity.saturating_sub(taken.tokens);
+        if self.places.is_empty() || left < UNIT {
+            return;
+        }
+        let mut rest = Instance {
+            groups: self.instance.groups.clone(),
+            values: self.instance.values.clone(),
+            ..Instance::default()
+        };
+        let covers = |range: &Range<u32>| range.start as usize..range.end as usize;
+        for value in &mut rest.values {
+            *value *= self.settings.policy.fragment;
+        }
+        let mut is_taken = vec![false; self.instance.lines.len()];
+        for &line in &taken.lines {
+            is_taken[line as usize] = true;
+            let line = &self.instance.lines[line as usize];
+            rest.groups[line.group as usize].is_open = true;
+            for &name in &self.instance.names[covers(&line.names)] {
+                rest.values[name as usize] = 0.0;
+            }
+        }
+        for group in &mut rest.groups {
+            for &name in &self.instance.names[covers(&group.names)] {
+                if group.is_open {
+                    rest.values[name as usize] = 0.0;
+                }
+            }
+            group.names = 0..0;
+        }
+        let first = self.instance.lines.len() as u32;
+        for place in std::mem::take(&mut self.places) {
+            if is_taken[place.line as usize] || rest.values[place.name as usize] <= 0.0 {
+                continue;
+            }
+            let line = &self.instance.lines[place.line as usize];
+            let whole = self.spans[place.line as usize];
+            let reach = FRAGMENT_BYTES as u32;
+            let span = Span::new(
+                place.span.start.saturating_sub(reach).max(whole.start),
+                place.span.end.saturating_add(reach).min(whole.end),
+            );
+            let share = u64::from(line.tokens) * u64::from(span.bytes());
+            let tokens = share / u64::from(whole.bytes().max(1)) + UNIT / 2;
+            let start = rest.names.len() as u32;
+            rest.names.push(place.name);
+            rest.lines.push(Line {
+                group: line.group,
+                tokens: tokens as u32,
+                names: start..start + 1,
+            });
+            self.fragments.push((place.line, span));
+        }
+        let more = cover(&rest, left);
+        taken
+            .lines
+            .extend(more.lines.iter().map(|line| first + line));
+        taken.tokens += more.tokens;
+        taken.value += more.value;
+        taken.upper_bound = taken.upper_bound.max(taken.value);
+        self.fragment_lines = rest.lines;
+    }
+
+    fn line(&self, line: u32) -> &Line {
+        match self.instance.lines.get(line as usize) {
+            Some(line) => line,
+            None => &self.fragment_lines[line as usize - self.instance.lines.len()],
+        }
+    }
+
+    /// Drops the last lines that were taken, forced ones apart, until `tokens` are saved.
+    fn take_back(&self, taken: &mut Cover, tokens: u64) {
+        let group_of = |line: u32| self.line(line).group as usize;
+        let mut members = vec![0u32; self.instance.groups.len()];
+        for &line in &taken.lines {
+            members[group_of(line)] += 1;
+        }
+        let mut saved = 0;
+        while saved < tokens && taken.lines.len() > self.instance.forced.len() {
+            let Some(line) = taken.lines.pop() else {
+                return;
+            };
+            let group = group_of(line);
+            members[group] -= 1;
+            saved += u64::from(self.line(line).tokens);
+            if members[group] == 0 && !self.instance.groups[group].is_open {
+                saved += u64::from(self.instance.groups[group].tokens);
+            }
+        }
+    }
+
+    /// Makes the texts, and counts them exactly.
+    fn outcome(&self, taken: &Cover) -> Result<Outcome> {
+        let count = self.instance.lines.len();
+        let mut is_taken = vec![false; count + self.fragments.len()];
+        let mut is_open: Vec<bool> = self
+            .instance
+            .groups
+            .iter()
+            .map(|group| group.is_open)
+            .collect();
+        for &line in &taken.lines {
+            is_taken[line as usize] = true;
+            is_open[self.line(line).group as usize] = true;
+        }
+        let mut fragments: Vec<(u32, Span)> = (count..)
+            .zip(&self.fragments)
+            .filter(|(line, _)| is_taken[*line])
+            .map(|(_, fragment)| *fragment)
+            .collect();
+        fragments.sort_unstable();
+        let mut wanted = Vec::new();
+        let shown_edit = |part: u32| {
+            let message = self.transcript.message_of_part(part as usize);
+            let step = self.transcript.rows()[message].step;
+            let shown = self.plan.find(step)?;
+            shown.edits.iter().find(|edit| edit.part == part)
+        };
+        for (group, step) in self.steps.iter().enumerate() {
+            if !is_open[group] || step.is_whole {
+                continue;
+            }
+            for piece in &self.pieces[step.pieces.clone()] {
+                let mut spans: Vec<Span> = (piece.lines.start..piece.lines.end)
+                    .filter(|&line| is_taken[line as usize])
+                    .map(|line| self.spans[line as usize])
+                    .filter(|span| piece.is_call || span.bytes() > 0)
+                    .collect();
+                if piece.is_call && !spans.is_empty() {
+                    continue;
+                }
+                let from = fragments.partition_point(|(line, _)| *line < piece.lines.start);
+                let pieces = fragments[from..].iter();
+                spans.extend(
+                    pieces
+                        .take_while(|(line, _)| *line < piece.lines.end)
+                        .map(|(_, span)| *span),
+                );
+                spans.sort_unstable();
+                // A line as short as the sign of a gap fills it, if it is still there.
+                let slack = if shown_edit(piece.part).is_none() {
+                    GAP_BYTES
+                } else {
+                    0
+                };
+                wanted.push((piece.part, piece.message, Span::merged(&spans, slack)));
+            }
+        }
+        // What is shown already is neither made nor counted again.
+        wanted.retain(|(part, _, spans)| {
+            shown_edit(*part).is_none_or(|edit| edit.kept[..] != spans[..])
+        });
+        let new = edited(self.transcript, self.settings, &wanted)?;
+        let mut new = new.into_iter().peekable();
+        let mut outcome = Outcome {
+            density: taken.density * UNIT as f64,
+            value: taken.value,
+            upper_bound: taken.upper_bound,
+            ..Outcome::default()
+        };
+        for (group, step) in self.steps.iter().enumerate() {
+            let shown = &self.plan.shown[step.shown];
+            let bounds = self.transcript.steps()[shown.step as usize];
+            let parts = self.transcript.part_range(bounds.first as usize).start
+                ..self.transcript.part_range(bounds.end as usize - 1).end;
+            let mut fresh = Vec::new();
+            while let Some(edit) = new.next_if(|edit| (edit.part as usize) < parts.end) {
+                fresh.push(edit);
+            }
+            let kept = if is_open[group] {
+                self.lowered(step, shown, fresh)
+            } else {
+                Kept {
+                    shown: step.shown,
+                    level: Level::Gone,
+                    tokens: 0,
+                    edits: Vec::new(),
+                    is_recent: false,
+                }
+            };
+            outcome.tokens += u64::from(kept.tokens);
+            outcome.steps.push(kept);
+        }
+        Ok(outcome)
+    }
+
+    /// A step with new edits, of those that save tokens.
+    fn lowered(&self, step: &Step, shown: &Shown, fresh: Vec<PartEdit>) -> Kept {
+        let mut edits: Vec<PartEdit> = shown.edits.to_vec();
+        let mut tokens = shown.tokens;
+        let mut changed = false;
+        for edit in fresh {
+            match edits.binary_search_by_key(&edit.part, |edit| edit.part) {
+                Ok(at) => {
+                    if edit.tokens < edits[at].tokens {
+                        tokens -= edits[at].tokens - edit.tokens;
+                        edits[at] = edit;
+                        changed = true;
+                    }
+                }
+                Err(at) => {
+                    let before = self.transcript.all_parts()[edit.part as usize].tokens;
+                    if edit.tokens < before {
+                        tokens -= before - edit.tokens;
+                        edits.insert(at, edit);
+                        changed = true;
+                    }
+                }
+            }
+        }
+        let level = if !changed {
+            shown.level
+        } else if edits.iter().all(|edit| edit.kept.is_empty()) {
+            Level::Stub
+        } else {
+            Level::Trimmed
+        };
+        Kept {
+            shown: step.shown,
+            level: level.min(shown.level),
+            tokens,
+            edits,
+            is_recent: step.is_recent,
+        }
+    }
+}

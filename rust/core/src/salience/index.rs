@@ -1,0 +1,399 @@
+//! What is known about every identifier of a log: where its newest copy stands, how often it was
+//! seen and used.
+//!
+//! The index is a function of the messages it has read and of nothing else, so that a rebuild finds
+//! the same. It is advanced at boundaries only, once a compaction is near, and reads each message
+//! once: linear in the log. Memory: about 72 bytes an identifier and 8 a name part, at most
+//! [`MOST`] identifiers.
+
+use std::hash::{BuildHasherDefault, Hasher};
+
+use indexmap::{IndexMap, IndexSet};
+
+use super::identifiers::{
+    Form, Identifier, Identifiers, identifiers, json_identifiers, looks_like_json, name_parts,
+};
+use crate::message::{Body, Part, PartKind, Role};
+use crate::node::Text;
+use crate::shrink::with_text;
+use crate::transcript::Transcript;
+
+/// Identifiers that are kept. Beyond it, those that no action ever used go, oldest first, until
+/// half of it is left.
+pub const MOST: usize = 1 << 17;
+
+/// A reuse counts as late if the copy before is at least this many messages old.
+const GAP: u32 = 5;
+
+/// Names below this share of a part are not looked up by it: a word in many names tells nothing.
+const MOST_NAMES: usize = 48;
+
+/// Passes a hash on as it is: names are hashed already.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Passed(u64);
+
+impl Hasher for Passed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// A set of hashed names or words.
+pub type Names = IndexSet<u64, BuildHasherDefault<Passed>>;
+
+/// A map from hashed names.
+pub type NameMap<V> = IndexMap<u64, V, BuildHasherDefault<Passed>>;
+
+/// A line of a part: bytes of its text, without the line end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LineAt {
+    /// Index of the part in [`Transcript::all_parts`].
+    pub part: u32,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl LineAt {
+    /// Bytes of the line.
+    pub fn bytes(self) -> u32 {
+        self.end - self.start
+    }
+}
+
+/// What is known of one identifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "signs that have nothing to do with each other"
+)]
+pub struct Known {
+    /// Raw index of the newest message that holds it.
+    pub newest: u32,
+    /// The shortest line of that message with it.
+    pub line: LineAt,
+    /// The line that held it in the message before that one, if there was any.
+    pub before: Option<LineAt>,
+    /// First byte of the identifier in the part's text, on that line.
+    pub start: u32,
+    /// Bytes of the identifier.
+    pub bytes: u16,
+    /// What it looks like.
+    pub form: Form,
+    /// Whether it stands in the action of the newest message.
+    pub in_action: bool,
+    /// Whether a user ever wrote it.
+    pub by_user: bool,
+    /// Whether it was first seen in an action.
+    pub first_in_action: bool,
+    /// Whether it came up again after a gap.
+    pub reused: bool,
+    /// Messages that hold it.
+    pub seen: u32,
+    /// Messages whose action holds it.
+    pub acted: u32,
+}
+
+/// Every identifier of the messages read so far.
+#[derive(Clone, Debug, Default)]
+pub struct Index {
+    names: NameMap<Known>,
+    /// Name part → positions in `names`.
+    parts: NameMap<Vec<u32>>,
+    /// Distinct identifiers of each message.
+    counts: Vec<u32>,
+    /// Words of the leading instructions and the goal.
+    task: Names,
+    /// User messages that do not follow one.
+    turns: u32,
+    /// Whether the newest message is one.
+    spoke: bool,
+    assistants: u32,
+    /// Assistant messages that act in fenced text.
+    fenced: u32,
+}
+
+impl Index {
+    /// Messages read.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Whether nothing was read yet.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// What is known of the identifier with this hash.
+    pub fn get(&self, hash: u64) -> Option<&Known> {
+        self.names.get(&hash)
+    }
+
+    /// Distinct identifiers of a message.
+    pub fn count_of(&self, message: usize) -> u32 {
+        self.counts.get(message).copied().unwrap_or(0)
+    }
+
+    /// Words of the leading instructions and the goal.
+    pub fn task(&self) -> &Names {
+        &self.task
+    }
+
+    /// Whether this is a dialogue: more than a fifth of the messages begin a turn of the user's, and
+    /// they are not the answers to actions that the assistant writes into fenced text.
+    pub fn is_dialogue(&self) -> bool {
+        let acts_in_text = self.fenced * 2 > self.assistants;
+        u64::from(self.turns) * 5 > self.counts.len() as u64 && !acts_in_text
+    }
+
+    /// The identifiers with this name part, oldest first; none if there are too many to tell
+    /// anything.
+    pub fn with_part(&self, part: u64) -> impl Iterator<Item = (u64, &Known)> {
+        let found = self.parts.get(&part).map_or(&[][..], Vec::as_slice);
+        let found = if found.len() > MOST_NAMES { &[] } else { found };
+        found.iter().filter_map(|&at| {
+            let (hash, known) = self.names.get_index(at as usize)?;
+            Some((*hash, known))
+        })
+    }
+
+    /// Reads the messages up to `end` that were not read yet.
+    pub fn advance<T: Text>(&mut self, transcript: &Transcript<T>, end: usize) {
+        for message in self.len()..end.min(transcript.len()) {
+            self.read(transcript, message);
+            if self.names.len() > MOST {
+                self.forget_unused();
+            }
+        }
+    }
+
+    fn read<T: Text>(&mut self, transcript: &Transcript<T>, message: usize) {
+        let row = transcript.rows()[message];
+        let is_result = |part: &Part<T>| part.kind == PartKind::Result;
+        // What a client puts beside results is not the user's turn.
+        let speaks = row.is_user && !transcript.parts(message).iter().any(is_result);
+        self.turns += u32::from(speaks && !self.spoke);
+        self.spoke = speaks;
+        self.assistants += u32::from(row.role == Role::Assistant);
+        let is_task = message < transcript.instructions_end() || transcript.goal() == Some(message);
+        let acts = row.role == Role::Assistant && !has_calls(transcript, message);
+        let (mut count, mut has_fence) = (0, false);
+        for part in transcript.part_range(message) {
+            let content = &transcript.all_parts()[part];
+            if !is_read(content) {
+                continue;
+            }
+            with_text(&content.body, |text| {
+                if is_task {
+                    self.task.extend(name_parts(text));
+                }
+                let mut reading = Reading {
+                    message: message as u32,
+                    part: part as u32,
+                    by_user: row.is_user && content.kind == PartKind::Text,
+                    is_call: content.kind == PartKind::Call,
+                    is_fenced: false,
+                };
+                scan_lines(content, text, |line, found| {
+                    if acts && text[line.start as usize..line.end as usize].starts_with("```") {
+                        reading.is_fenced = !reading.is_fenced;
+                        has_fence = true;
+                    }
+                    for identifier in found {
+                        self.note(&reading, line, identifier, text, &mut count);
+                    }
+                });
+            });
+        }
+        self.fenced += u32::from(has_fence);
+        self.counts.push(count);
+    }
+
+    fn note(
+        &mut self,
+        reading: &Reading,
+        line: LineAt,
+        found: &Identifier,
+        text: &str,
+        count: &mut u32,
+    ) {
+        let line = LineAt {
+            part: reading.part,
+            ..line
+        };
+        let in_action = reading.is_call || reading.is_fenced;
+        let at = self.names.len() as u32;
+        let mut is_new = false;
+        let known = self.names.entry(found.hash).or_insert_with(|| {
+            is_new = true;
+            Known {
+                newest: reading.message,
+                line,
+                before: None,
+                start: found.start as u32,
+                bytes: (found.end - found.start) as u16,
+                form: found.form,
+                in_action,
+                by_user: reading.by_user,
+                first_in_action: in_action,
+                reused: false,
+                seen: 1,
+                acted: u32::from(in_action),
+            }
+        });
+        if is_new {
+            *count += 1;
+            for part in name_parts(&text[found.start..found.end]) {
+                let names = self.parts.entry(part).or_default();
+                // One beyond the limit says that there are too many.
+                if names.last() != Some(&at) && names.len() <= MOST_NAMES {
+                    names.push(at);
+                }
+            }
+            return;
+        }
+        known.by_user |= reading.by_user;
+        if known.newest == reading.message {
+            known.acted += u32::from(in_action && !known.in_action);
+            known.in_action |= in_action;
+            if line.bytes() >= known.line.bytes() {
+                return;
+            }
+        } else {
+            *count += 1;
+            known.reused |= reading.message - known.newest >= GAP;
+            known.newest = reading.message;
+            known.before = Some(known.line);
+            known.seen += 1;
+            known.acted += u32::from(in_action);
+            known.in_action = in_action;
+        }
+        known.line = line;
+        known.start = found.start as u32;
+    }
+
+    /// Forgets the older half of what no action ever used.
+    fn forget_unused(&mut self) {
+        let mut ages: Vec<u32> = self
+            .names
+            .values()
+            .filter(|known| known.acted == 0)
+            .map(|known| known.newest)
+            .collect();
+        let goal = self.names.len().saturating_sub(MOST / 2);
+        ages.sort_unstable();
+        let Some(&limit) = ages.get(goal.min(ages.len()).saturating_sub(1)) else {
+            return;
+        };
+        let mut places = Vec::with_capacity(self.names.len());
+        let mut kept = 0u32;
+        self.names.retain(|_, known| {
+            let stays = known.acted > 0 || known.newest > limit;
+            places.push(stays.then_some(kept));
+            kept += u32::from(stays);
+            stays
+        });
+        for names in self.parts.values_mut() {
+            // A list that was too long stays so.
+            if names.len() <= MOST_NAMES {
+                names.retain_mut(|at| match places.get(*at as usize) {
+                    Some(&Some(place)) => {
+                        *at = place;
+                        true
+                    }
+                    _ => false,
+                });
+            }
+        }
+        self.parts.retain(|_, names| !names.is_empty());
+    }
+}
+
+/// Where the scan is.
+struct Reading {
+    message: u32,
+    part: u32,
+    by_user: bool,
+    is_call: bool,
+    is_fenced: bool,
+}
+
+fn has_calls<T: Text>(transcript: &Transcript<T>, message: usize) -> bool {
+    let parts = transcript.parts(message);
+    parts.iter().any(|part| part.kind == PartKind::Call)
+}
+
+/// Whether a part's text can be needed later: what was said, done and answered, not what was only
+/// thought.
+pub fn is_read<T: Text>(part: &Part<T>) -> bool {
+    matches!(
+        part.kind,
+        PartKind::Text | PartKind::Call | PartKind::Result
+    ) && !matches!(part.body, Body::Empty)
+}
+
+/// The identifiers of a part's text.
+pub fn scan<'t, T: Text>(part: &Part<T>, text: &'t str) -> Identifiers<'t> {
+    let is_json = part.kind == PartKind::Call || looks_like_json(text);
+    if is_json {
+        json_identifiers(text)
+    } else {
+        identifiers(text)
+    }
+}
+
+/// Whether an identifier is all of a JSON string with a colon behind it.
+fn is_key(bytes: &[u8], identifier: Identifier) -> bool {
+    let before = identifier.start.checked_sub(1).and_then(|at| bytes.get(at));
+    let mut after = bytes.get(identifier.end..).unwrap_or(&[]).iter();
+    before == Some(&b'"')
+        && after.next() == Some(&b'"')
+        && after.find(|byte| !byte.is_ascii_whitespace()) == Some(&b':')
+}
+
+/// Calls `visit` with every line of a part's text and the identifiers on it. The arguments of a
+/// call are one line, whatever they hold: they are kept whole or not at all.
+pub fn scan_lines<T: Text>(
+    part: &Part<T>,
+    text: &str,
+    mut visit: impl FnMut(LineAt, &[Identifier]),
+) {
+    let bytes = text.as_bytes();
+    let mut found = scan(part, text).peekable();
+    let mut on_line = Vec::new();
+    let mut start = 0;
+    loop {
+        let end = match part.kind {
+            PartKind::Call => bytes.len(),
+            _ => memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at),
+        };
+        on_line.clear();
+        while let Some(identifier) = found.next_if(|identifier| identifier.start < end) {
+            // The keys of arguments are the tool's, not what it was used on.
+            if part.kind != PartKind::Call || !is_key(bytes, identifier) {
+                on_line.push(identifier);
+            }
+        }
+        let line = LineAt {
+            part: 0,
+            start: start as u32,
+            end: end as u32,
+        };
+        visit(line, &on_line);
+        if end >= bytes.len() {
+            return;
+        }
+        start = end + 1;
+    }
+}

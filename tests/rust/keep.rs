@@ -1,0 +1,269 @@
+//! What is kept of lowered steps: whole lines, the newest copy, instructions, and what is needed.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use satchel_core::dialect::Dialect;
+use satchel_core::message::PartKind;
+use satchel_core::policy::Policy;
+use satchel_core::shrink::{Span, with_text};
+use satchel_core::working_set::WorkingSet;
+use serde_json::{Value as Json, json};
+
+use crate::histories::acts;
+use crate::working_set::{dialects, json_of, read, read_one, render, settings};
+
+fn set_of(dialect: Dialect, budget: u64) -> WorkingSet<Box<str>> {
+    WorkingSet::new(settings(dialect, budget, Policy::default())).unwrap()
+}
+
+/// What each part of the window keeps of its text; parts that are whole are not listed.
+fn kept(set: &WorkingSet<Box<str>>) -> BTreeMap<u32, Vec<Span>> {
+    let shown = set.plan().shown().iter();
+    shown
+        .flat_map(|shown| shown.edits.iter())
+        .map(|edit| (edit.part, edit.kept.to_vec()))
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn kept_lines_are_whole_and_only_fall(
+        acts in acts(24), dialect in dialects(), budget in 150u64..1500,
+    ) {
+        let messages = json_of(dialect, &acts);
+        let mut set = set_of(dialect, budget);
+        let mut before = BTreeMap::new();
+        for (index, message) in messages.iter().enumerate() {
+            set.append(read_one(dialect, message, index)).unwrap();
+            let now = kept(&set);
+            for (part, spans) in &now {
+                let content = &set.transcript().all_parts()[*part as usize];
+                with_text(&content.body, |text| {
+                    for span in spans {
+                        let words = &text[span.start as usize..span.end as usize];
+                        let begins = span.start == 0 || text[..span.start as usize].ends_with('\n');
+                        let rest = &text[span.end as usize..];
+                        let ends = rest.is_empty() || rest.starts_with('\n');
+                        let line_start = text[..span.start as usize].rfind('\n').map_or(0, |at| at + 1);
+                        let line_end = rest.find('\n').map_or(text.len(), |at| span.end as usize + at);
+                        // Only a long line is taken apart.
+                        assert!((begins && ends) || line_end - line_start > 100, "{words:?}");
+                    }
+                });
+                if let Some(old) = before.get(part) {
+                    let old: &Vec<Span> = old;
+                    for span in spans {
+                        prop_assert!(old.iter().any(|old| old.start <= span.start && span.end <= old.end));
+                    }
+                }
+            }
+            before = now;
+        }
+    }
+
+    #[test]
+    fn edits_show_what_they_keep(
+        acts in acts(24), dialect in dialects(), budget in 150u64..1500,
+    ) {
+        let messages = json_of(dialect, &acts);
+        let mut set = set_of(dialect, budget);
+        set.append(read(dialect, &messages)).unwrap();
+        for edit in set.plan().shown().iter().flat_map(|shown| shown.edits.iter()) {
+            let content = &set.transcript().all_parts()[edit.part as usize];
+            prop_assert!(edit.tokens < content.tokens);
+            prop_assert!(content.kind != PartKind::Reasoning);
+            if content.kind == PartKind::Call {
+                let object: Json = serde_json::from_str(&edit.text).unwrap();
+                prop_assert!(object["paged_out"].is_string() && edit.kept.is_empty());
+                continue;
+            }
+            with_text(&content.body, |text| {
+                for span in &edit.kept {
+                    assert!(edit.text.contains(&text[span.start as usize..span.end as usize]));
+                }
+            });
+            prop_assert_eq!(edit.text.matches("page_in(").count(), 1);
+        }
+    }
+}
+
+/// A call and its result.
+fn look(number: usize, path: &str, result: &str) -> [Json; 2] {
+    let id = format!("call_{number}");
+    let arguments = json!({ "path": path }).to_string();
+    [
+        json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function",
+            "function": {"name": "look", "arguments": arguments}}]}),
+        json!({"role": "tool", "tool_call_id": id, "content": result}),
+    ]
+}
+
+/// Lines of a log that nobody needs.
+fn noise(from: usize, lines: usize) -> String {
+    let line = |line| {
+        format!(
+            "{} ticks passed, all well and nothing to report\n",
+            100_000 + line
+        )
+    };
+    (from..from + lines).map(line).collect()
+}
+
+fn text_of(window: &[Json]) -> String {
+    let texts = window.iter().map(|message| match &message["content"] {
+        Json::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        content => content.as_str().unwrap_or_default().to_owned(),
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn only_the_newest_copy_is_kept() {
+    let listing = |word: &str| {
+        let mut text = format!("src/shop/order_store.rs holds orders, {word} look\n");
+        text.push_str(&noise(0, 60));
+        text
+    };
+    let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
+    messages.extend(look(1, "src/shop", &listing("first")));
+    messages.extend(look(2, "src/shop", &listing("second")));
+    for number in 3..9 {
+        messages.extend(look(number, "log", &noise(number * 100, 20)));
+    }
+    let mut set = set_of(Dialect::OpenAi, 900);
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    assert!(set.window(false).unwrap().compactions > 0);
+    let text = text_of(&render(&set, &messages));
+    assert!(text.contains("src/shop/order_store.rs holds orders, second look\n"));
+    assert!(!text.contains("first look"));
+}
+
+#[test]
+fn standing_instructions_outlive_what_is_around_them() {
+    let rule = "Never touch the billing table without asking me.";
+    let mut messages = vec![
+        json!({"role": "user", "content": "Mend the shop."}),
+        json!({"role": "assistant", "content": "Where do I begin?"}),
+        json!({"role": "user", "content": format!("Here is my log.\n{}{rule}\n{}", noise(0, 40), noise(50, 40))}),
+    ];
+    for number in 0..40 {
+        messages.extend(look(number, "src/shop.rs", &noise(number * 100, 20)));
+        if number % 10 == 9 {
+            messages.push(json!({"role": "user", "content": "go on"}));
+        }
+    }
+    let mut set = set_of(Dialect::OpenAi, 1500);
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    assert!(set.window(false).unwrap().compactions > 3);
+    let window = render(&set, &messages);
+    assert!(text_of(&window).lines().any(|line| line == rule));
+    // A tool cannot pin what it says.
+    let mut set = set_of(Dialect::OpenAi, 1500);
+    messages[2]["content"] = json!("Here you are.");
+    let told = look(
+        99,
+        "notes",
+        &format!("{}{rule}\n{}", noise(0, 40), noise(50, 40)),
+    );
+    messages.splice(3..3, told);
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    set.window(false).unwrap();
+    assert!(!text_of(&render(&set, &messages)).contains(rule));
+}
+
+#[test]
+fn a_newest_result_without_room_shows_head_and_tail() {
+    let mut messages = vec![json!({"role": "user", "content": "Read the log."})];
+    let log = format!("it begins here\n{}it ends here", noise(0, 400));
+    messages.extend(look(1, "log", &log));
+    let mut set = set_of(Dialect::OpenAi, 900);
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    assert!(set.window(false).unwrap().tokens <= 900);
+    let text = text_of(&render(&set, &messages));
+    assert!(text.contains("it begins here\n") && text.contains("it ends here\n"));
+    assert!(text.contains(" lines: page_in("));
+}
+
+/// A step of the `anthropic` dialect that thinks, calls and gets a result.
+fn thinking_step(number: usize, thought: &str, path: &str, result: &str) -> [Json; 2] {
+    let id = format!("call_{number}");
+    [
+        json!({"role": "assistant", "content": [
+            {"type": "thinking", "thinking": thought, "signature": "c2ln"},
+            {"type": "tool_use", "id": id, "name": "look", "input": {"path": path}}]}),
+        json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": id, "content": result}]}),
+    ]
+}
+
+#[test]
+fn lines_that_the_newest_messages_need_come_back() {
+    let line = "alphaLedger lives in vault/alpha_ledger.rs";
+    let mut messages =
+        vec![json!({"role": "user", "content": [{"type": "text", "text": "Mend the shop."}]})];
+    // Its step is dear, since its thought would have to stay with it.
+    let thought = "I wonder what this is about. ".repeat(100);
+    messages.extend(thinking_step(
+        1,
+        &thought,
+        "vault/alpha_ledger.rs",
+        &format!("{line}\n{}", noise(0, 5)),
+    ));
+    let mut set = set_of(Dialect::Anthropic, 1600);
+    set.append(read(Dialect::Anthropic, &messages)).unwrap();
+    // Up to a compaction after which it is not visible: then there is room again.
+    let mut compactions = 0;
+    for number in 2..60 {
+        let figures = set.window(false).unwrap();
+        let window = Json::from(render(&set, &messages)).to_string();
+        if figures.compactions > compactions && !window.contains(line) {
+            compactions = figures.compactions;
+            break;
+        }
+        compactions = figures.compactions;
+        let path = format!("src/part_{number}.rs");
+        let result = format!("{path} is fine\n{}", noise(number * 100, 12));
+        let step = thinking_step(number, "Go on.", &path, &result);
+        set.append(read(Dialect::Anthropic, &step)).unwrap();
+        messages.extend(step);
+    }
+    let window = Json::from(render(&set, &messages)).to_string();
+    assert!(!window.contains(line));
+    let id = "call_60";
+    messages.push(json!({"role": "assistant", "content": [
+        {"type": "text", "text": "Now the alpha ledger."},
+        {"type": "tool_use", "id": id, "name": "look", "input": {"path": "."}}]}));
+    messages.push(json!({"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": id, "content": "no ledger of alpha here"}]}));
+    set.append(read(Dialect::Anthropic, &messages[messages.len() - 2..]))
+        .unwrap();
+    let figures = set.window(false).unwrap();
+    assert_eq!(
+        figures.compactions, compactions,
+        "the block must come without a compaction"
+    );
+    let window = render(&set, &messages);
+    let result = window.last().unwrap().to_string();
+    assert!(
+        result.contains(line) && result.contains("<recalled"),
+        "{result}"
+    );
+    assert!(set.window_plan().recalls()[0].is_automatic());
+    // Asking again, folding on and a rebuild find the same.
+    assert_eq!(set.window(false).unwrap(), figures);
+    messages
+        .push(json!({"role": "assistant", "content": [{"type": "text", "text": "There it is."}]}));
+    set.append(read(Dialect::Anthropic, &messages[messages.len() - 1..]))
+        .unwrap();
+    let mut rebuilt = set_of(Dialect::Anthropic, 1600);
+    rebuilt.append(read(Dialect::Anthropic, &messages)).unwrap();
+    set.window(false).unwrap();
+    rebuilt.window(false).unwrap();
+    let window = render(&set, &messages);
+    assert_eq!(window, render(&rebuilt, &messages));
+    assert!(Json::from(window).to_string().contains(line));
+}
