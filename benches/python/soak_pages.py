@@ -64,7 +64,7 @@ class Walk:
         """Does one thing."""
         todo = self.rng.choices(
             (self.append, self.read, self.place, self.pin, self.restart, self.branch),
-            (30, 60, 6, 3, 1, 1),
+            (30, 60, 6, 3, 2, 2),
         )
         todo[0]()
 

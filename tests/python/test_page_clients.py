@@ -77,7 +77,8 @@ def dialect(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def working_set(dialect: str) -> satchel.WorkingSet:
-    packer = satchel.Assembler(MODELS[dialect], dialect=dialect, budget=3_000)
+    policy = satchel.Policy.preset("sliding-window").model_copy(update={"max_messages": 8})
+    packer = satchel.Assembler(MODELS[dialect], dialect=dialect, budget=3_000, policy=policy)
     return packer.working_set(log_run(dialect, LOG), tools=[satchel.page_tool(dialect)])
 
 

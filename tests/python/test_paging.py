@@ -30,7 +30,9 @@ LONG_LINE = "0123456789 " * 2_000 + "needle-77 " + "0123456789 " * 2_000
 
 
 def packed(dialect: str, text: str = LOG, budget: int = 2_500) -> satchel.WorkingSet:
-    packer = satchel.Assembler(MODELS[dialect], dialect=dialect, budget=budget)
+    # What goes does not depend on what a planner finds worth keeping.
+    policy = satchel.Policy.preset("sliding-window").model_copy(update={"max_messages": 8})
+    packer = satchel.Assembler(MODELS[dialect], dialect=dialect, budget=budget, policy=policy)
     return packer.working_set(log_run(dialect, text))
 
 
