@@ -410,3 +410,16 @@ fn the_output_of_an_old_shell_has_the_id_of_its_call() {
     check(Dialect::Responses, &history).unwrap();
     check(Dialect::Responses, &history[..2]).unwrap();
 }
+
+#[test]
+fn a_reference_stays_with_the_results_behind_it() {
+    let history = [
+        json!({"role": "assistant", "content": "hello"}),
+        json!({"id": "msg_1"}),
+        json!({"role": "user", "content": "go"}),
+        json!({"type": "function_call_output", "call_id": "a", "output": "row"}),
+    ];
+    check(Dialect::Responses, &history).unwrap();
+    let dropped = mend(Dialect::Responses, &history, Mode::Drop).unwrap();
+    assert_eq!(dropped, history[1..]);
+}

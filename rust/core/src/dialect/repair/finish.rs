@@ -152,9 +152,11 @@ fn start_with_user<T: Text>(drafts: &mut Vec<Draft<'_, T>>, mode: Mode) {
         drafts.insert(first, Draft::made(Role::User, vec![piece]));
         return;
     }
+    // Results behind a reference may answer what is stored.
+    let may_start = |draft: &Draft<'_, T>| draft.is_users() || draft.item == Some(Item::Stored);
     let start = drafts[first..]
         .iter()
-        .position(Draft::is_users)
+        .position(may_start)
         .map_or(drafts.len(), |offset| first + offset);
     let mut at = 0;
     drafts.retain(|draft| {
