@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from satchel.linting import Violation, lint
     from satchel.overflow import is_overflow_error, overflow_details
+    from satchel.paging import page_tool
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
     from satchel.repairing import repair
@@ -74,6 +75,7 @@ __all__ = [
     "lint",
     "models",
     "overflow_details",
+    "page_tool",
     "prune_tool_outputs",
     "read_transcripts",
     "repair",
@@ -101,6 +103,7 @@ _HOMES = {
     ),
     "linting": ("Violation", "lint"),
     "overflow": ("is_overflow_error", "overflow_details"),
+    "paging": ("page_tool",),
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
     "repairing": ("repair",),

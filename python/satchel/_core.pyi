@@ -500,6 +500,16 @@ class WorkingSet:
         """The raw messages, the caller's own objects."""
     def page_in(self, pointer: str, *, pattern: str | None, lines: tuple[int, int] | None) -> str:
         """The content behind a pointer."""
+    def page_source(self, pointer: str) -> tuple[str, int | None, int, str, str]:
+        """A page as a model reads it, and where it is from.
+
+        Its text (of a list of blocks, their texts), raw index of the message, index of the part in
+        it, role, kind. The index page has no message and the kind ``index``.
+        """
+    def gone_pages(self) -> list[tuple[str, int]]:
+        """Pointer and raw message of everything gone from the newest window, oldest first."""
+    def recalls(self) -> list[str]:
+        """The texts that were brought back and are in the newest window, fenced as there."""
     def pointers(self) -> list[tuple[str, int | None, int]]:
         """What the newest window points to: pointer, message, tokens of the original."""
     def explain(self, index: int | None = None) -> list[_Explained]:

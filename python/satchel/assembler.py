@@ -11,12 +11,13 @@ from satchel.counting import Counter
 from satchel.counting import counter as counter_of
 from satchel.errors import InputError
 from satchel.policy import Policy
-from satchel.window import Page, Report, StepReport, Window, WindowDiff
-from satchel.working_set import Columns, WorkingSet
+from satchel.window import Columns, Page, Report, StepReport, Window, WindowDiff
+from satchel.working_set import WorkingSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from satchel._stakes import Stakes
     from satchel.counting import AnyCounter
     from satchel.working_set import OpenCalls
 
@@ -199,6 +200,7 @@ class Assembler:
         events: Iterable[Mapping[str, Any]] = (),
         system: object = None,
         tools: Sequence[Any] | None = None,
+        stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
     ) -> Window:
         """The window for the next call.
@@ -210,6 +212,10 @@ class Assembler:
                 say other settings than this assembler's, its own hold from here on, as an event.
             system: the system prompt, where it stands outside the messages.
             tools: the tool definitions that the request will carry; counted, not changed.
+            stakes: ``"high"`` for a step that must not rest on a shortened text: where the newest
+                user message or step names something (a path, an id, a symbol, a number) that a
+                shortened step holds, its original comes back at the end of the window, as an
+                event. What did not fit is in ``report.not_recalled``.
             open_calls: what to do about calls of the newest step without a result: ``"raise"``, or
                 ``"synthesize"`` a placeholder result.
 
@@ -224,7 +230,7 @@ class Assembler:
                 ``counter_failed``.
         """
         working_set = self.working_set(messages, events=events, system=system, tools=tools)
-        return working_set.window(open_calls=open_calls)
+        return working_set.window(stakes=stakes, open_calls=open_calls)
 
     def working_set(
         self,

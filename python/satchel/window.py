@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from satchel import _core
 from satchel._client_calls import client_call
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Page", "Report", "StepReport", "Window", "WindowDiff"]
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Columns", "Page", "Report", "StepReport", "Window", "WindowDiff"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,48 @@ class StepReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Columns:
+    """A snapshot of what happened to each step; read-only arrays of one length.
+
+    Attributes:
+        first: raw index of the step's first message, uint32.
+        end: one past the raw index of its last message, uint32.
+        level: index into ``level_names``, uint8.
+        tokens: tokens in the window, uint32.
+        original_tokens: tokens of the original, uint32.
+        salience: 0 to 1, float32.
+        fidelity: index into ``fidelity_names``, uint8.
+        reason: index into ``reason_names``, uint8.
+        compaction: number of the compaction that decided, from 1; 0 if none has, uint32.
+    """
+
+    first: NDArray[np.uint32]
+    end: NDArray[np.uint32]
+    level: NDArray[np.uint8]
+    tokens: NDArray[np.uint32]
+    original_tokens: NDArray[np.uint32]
+    salience: NDArray[np.float32]
+    fidelity: NDArray[np.uint8]
+    reason: NDArray[np.uint8]
+    compaction: NDArray[np.uint32]
+
+    @property
+    def level_names(self) -> tuple[str, ...]:
+        """Names of the levels, by number."""
+        return _core.column_names["level"]
+
+    @property
+    def fidelity_names(self) -> tuple[str, ...]:
+        """Names of the fidelities, by number."""
+        return _core.column_names["fidelity"]
+
+    @property
+    def reason_names(self) -> tuple[str, ...]:
+        """Names of the reasons, by number."""
+        return _core.column_names["reason"]
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Figures of one window.
 
@@ -69,6 +115,8 @@ class Report:
         compactions: compactions so far, one that this window made included.
         system_tokens: tokens of the system prompt outside the messages.
         tools_tokens: tokens of the tool definitions.
+        not_recalled: with ``stakes="high"``, pointers of the originals that the next step relies on
+            and that did not fit, the most telling first; read them with ``page_in``.
     """
 
     model: str
@@ -78,6 +126,7 @@ class Report:
     compactions: int
     system_tokens: int
     tools_tokens: int
+    not_recalled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

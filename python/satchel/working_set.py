@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core, models
@@ -14,22 +14,25 @@ from satchel._bound_reasoning import unbound
 from satchel._damage import Repairs
 from satchel._era import Era
 from satchel._handover import converted_request, joined_system
+from satchel._page_calls import calls_in, results_of
+from satchel._page_reading import PAGE_TOOL_NAME, check_whole, read_page, source_of
+from satchel._stakes import ROUNDS, checked_stakes, claims, cost_of
 from satchel.counting import counter as counter_of
 from satchel.counting import resolved
-from satchel.errors import BudgetError, InputError, PageNotFoundError
-from satchel.window import Report, StepReport, Window
+from satchel.errors import BudgetError, InputError
+from satchel.paging import DEFAULT_TOKENS, LEAST_TOKENS, answer
+from satchel.window import Columns, Report, StepReport, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from satchel._handover import Opening
+    from satchel._page_calls import ToolCall
+    from satchel._stakes import Claim, Stakes
     from satchel.assembler import Assembler
     from satchel.counting import Counter
 
-__all__ = ["Columns", "OpenCalls", "WorkingSet"]
+__all__ = ["OpenCalls", "WorkingSet"]
 
 OpenCalls = Literal["raise", "synthesize"]
 
@@ -38,8 +41,6 @@ _SIGNED: Final = ("anthropic", "bedrock")
 
 _PAIR: Final = 2
 _FIXED: Final = ("system_tokens", "tools_tokens")
-_MOST: Final = 2**53
-"""The largest index or line number: far above any history, and exact in every JSON reader."""
 
 
 class _Unset:
@@ -47,48 +48,6 @@ class _Unset:
 
 
 _UNSET: Final = _Unset()
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """A snapshot of what happened to each step; read-only arrays of one length.
-
-    Attributes:
-        first: raw index of the step's first message, uint32.
-        end: one past the raw index of its last message, uint32.
-        level: index into ``level_names``, uint8.
-        tokens: tokens in the window, uint32.
-        original_tokens: tokens of the original, uint32.
-        salience: 0 to 1, float32.
-        fidelity: index into ``fidelity_names``, uint8.
-        reason: index into ``reason_names``, uint8.
-        compaction: number of the compaction that decided, from 1; 0 if none has, uint32.
-    """
-
-    first: NDArray[np.uint32]
-    end: NDArray[np.uint32]
-    level: NDArray[np.uint8]
-    tokens: NDArray[np.uint32]
-    original_tokens: NDArray[np.uint32]
-    salience: NDArray[np.float32]
-    fidelity: NDArray[np.uint8]
-    reason: NDArray[np.uint8]
-    compaction: NDArray[np.uint32]
-
-    @property
-    def level_names(self) -> tuple[str, ...]:
-        """Names of the levels, by number."""
-        return _core.column_names["level"]
-
-    @property
-    def fidelity_names(self) -> tuple[str, ...]:
-        """Names of the fidelities, by number."""
-        return _core.column_names["fidelity"]
-
-    @property
-    def reason_names(self) -> tuple[str, ...]:
-        """Names of the reasons, by number."""
-        return _core.column_names["reason"]
 
 
 class WorkingSet:
@@ -392,6 +351,7 @@ class WorkingSet:
         *,
         system: object = _UNSET,
         tools: Sequence[Any] | _Unset | None = _UNSET,
+        stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
     ) -> Window:
         """The window for the next call.
@@ -399,6 +359,7 @@ class WorkingSet:
         Args:
             system: a changed system prompt; becomes an event.
             tools: changed tool definitions; they become an event.
+            stakes: as in `Assembler.assemble`; what comes back becomes events.
             open_calls: as in `Assembler.assemble`.
 
         Returns:
@@ -414,6 +375,38 @@ class WorkingSet:
             raise InputError(message, code="invalid_value")
         if not isinstance(system, _Unset) or not isinstance(tools, _Unset):
             self._change(system, tools)
+        if checked_stakes(stakes) == "normal":
+            return self._window(open_calls)
+        window, missing = self._window(open_calls), claims(self._eras)
+        for _ in range(ROUNDS):
+            fitting = self._fitting(missing, window) if open_calls == "raise" else []
+            if not fitting:
+                break
+            for claim in fitting:
+                self._fold(
+                    {"at": len(self), "kind": "page_in", "pointer": claim.pointer},
+                    is_converted=True,
+                )
+            window, missing = self._window(open_calls), claims(self._eras)
+        pointers = tuple(claim.pointer for claim in missing)
+        return replace(window, report=replace(window.report, not_recalled=pointers))
+
+    def _fitting(self, missing: Sequence[Claim], window: Window) -> list[Claim]:
+        """The first of these originals that can come back without a compaction."""
+        trigger = self._said["policy"].get("trigger", 1.0)
+        room = math.floor(min(trigger, 1.0) * window.budget) - window.tokens_upper
+        # Estimates and calibrated counts are above the counter's own.
+        scale = max(1.0, window.tokens_upper / max(1, window.tokens))
+        fitting: list[Claim] = []
+        for claim in missing:
+            tokens = cost_of(claim, self._counter(), scale) if claim.text is not None else room + 1
+            if tokens <= room:
+                fitting.append(claim)
+                room -= tokens
+        return fitting
+
+    def _window(self, open_calls: OpenCalls) -> Window:
+        """The window at the pending boundary."""
         era = self._era
         with era.errors_outside():
             messages, figures = era.core.window(synthesize=open_calls == "synthesize")
@@ -476,30 +469,74 @@ class WorkingSet:
             PageNotFoundError: ``page_not_found``.
             InputError: ``invalid_value`` for the wrong type or a line number below 1.
         """
-        _check_text(pointer, "pointer")
-        if pattern is not None:
-            _check_text(pattern, "pattern")
-        if lines is not None:
-            given: object = lines
-            if (
-                not isinstance(given, (tuple, list))
-                or len(cast("Sequence[object]", given)) != _PAIR
-            ):
-                message = "lines must be two line numbers, the first and the last"
-                raise InputError(message, code="invalid_value")
-            for line in lines:
-                _check_whole(line, "a line number", least=1)
-            lines = (lines[0], lines[1])
-        eras = [self._era, *reversed(self._past)]
-        if self._past and pointer.strip() == self._era.core.index_pointer():
-            pages = (era.core.page_in(pointer, pattern=None, lines=None) for era in reversed(eras))
-            return _selected("".join(pages), pattern, lines)
-        for era in eras[:-1]:
-            try:
-                return era.core.page_in(pointer, pattern=pattern, lines=lines)
-            except PageNotFoundError:
-                continue
-        return eras[-1].core.page_in(pointer, pattern=pattern, lines=lines)
+        return read_page(self._eras, pointer, pattern, lines)
+
+    def handle_page_call(self, call: object, *, max_tokens: int | None = None) -> Any:  # noqa: ANN401 - a provider's own form
+        """The result of a model's call of the page-in tool, ready to be appended; only reads.
+
+        Whatever the model wrote is answered: an unknown pointer or wrong arguments get a result
+        that says what is wrong. Content is fenced, labelled as data with its source, and comes in
+        whole lines; what did not fit is named by its line numbers. A page that is itself a result
+        of this tool is answered with the page that it showed.
+
+        Args:
+            call: the call in the form of ``dialect``, as a dict or a client's object: a tool call,
+                an item, a block, a part. Or a whole reply with one call of the page-in tool.
+            max_tokens: the most tokens of the result's text, at least 128; default: 4,000, or a
+                quarter of the budget if that is less.
+
+        Returns:
+            A message (``openai-responses``: an item) with the result.
+
+        Raises:
+            InputError: ``invalid_value`` if there is not one call of the page-in tool, or
+                ``max_tokens`` is out of range.
+        """
+        calls = self._page_calls(call)
+        if len(calls) != 1:
+            message = f"one call of {PAGE_TOOL_NAME} is needed, there are {len(calls)}"
+            raise InputError(message, code="invalid_value", value=len(calls), limit=1)
+        [result] = self._page_results(calls, max_tokens)
+        return result
+
+    def handle_page_calls(self, reply: object, *, max_tokens: int | None = None) -> list[Any]:
+        """The results of all calls of the page-in tool in a reply; other calls are left to you.
+
+        Args:
+            reply: an assistant message, or a list of its items, blocks, parts or calls.
+            max_tokens: the most tokens of each result, as in `handle_page_call`.
+
+        Returns:
+            A message for each result; one with all of them where the dialect wants them together
+            (``anthropic``, ``gemini``, ``bedrock``). Empty if there is no such call.
+
+        Raises:
+            InputError: ``invalid_value`` if ``reply`` is none, or ``max_tokens`` is out of range.
+        """
+        return self._page_results(self._page_calls(reply), max_tokens)
+
+    def _page_calls(self, reply: object) -> list[ToolCall]:
+        calls = calls_in(reply, self.dialect)
+        if calls is None:
+            message = f"no call or reply in the dialect {self.dialect}: {type(reply).__name__}"
+            raise InputError(message, code="invalid_value")
+        return [call for call in calls if call.is_page_call]
+
+    def _page_results(self, calls: Sequence[ToolCall], max_tokens: int | None) -> list[Any]:
+        if max_tokens is None:
+            max_tokens = max(LEAST_TOKENS, min(DEFAULT_TOKENS, self._said["budget"] // 4))
+        check_whole(max_tokens, "max_tokens", least=LEAST_TOKENS)
+        read, counter = partial(source_of, self._eras), self._counter()
+        answers = (
+            answer(call.arguments, read=read, counter=counter, max_tokens=max_tokens)
+            for call in calls
+        )
+        return results_of(list(zip(calls, answers, strict=True)), self.dialect)
+
+    @property
+    def _eras(self) -> list[Era]:
+        """The parts of the log, the newest first."""
+        return [self._era, *reversed(self._past)]
 
     def explain(self, index: int | None = None) -> list[StepReport]:
         """What happened to each step, in order, or only to the step of message ``index``.
@@ -509,7 +546,7 @@ class WorkingSet:
                 ``index`` is no whole number from 0.
         """
         if index is not None:
-            _check_whole(index, "index", least=0)
+            check_whole(index, "index", least=0)
         if not self._past:
             return [StepReport(*row) for row in self._era.core.explain(index)]
         rows = self._era.rows()
@@ -645,17 +682,6 @@ def _by_dialect(events: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[st
     yield part
 
 
-def _selected(text: str, pattern: str | None, lines: tuple[int, int] | None) -> str:
-    """The lines of a text that hold ``pattern`` and stand in ``lines``, from 1, both included."""
-    numbered = enumerate(re.findall(r"[^\n]*\n|[^\n]+", text), 1)
-    return "".join(
-        line
-        for number, line in numbered
-        if (lines is None or lines[0] <= number <= lines[1])
-        and (pattern is None or pattern in line)
-    )
-
-
 def _plain_event(event: Mapping[str, Any], position: int) -> dict[str, Any]:
     """A copy of an event that JSON can carry, so that a caller's later change reaches nothing."""
     try:
@@ -664,34 +690,3 @@ def _plain_event(event: Mapping[str, Any], position: int) -> dict[str, Any]:
         message = f"event {position} must be a mapping of JSON values"
         raise InputError(message, code="invalid_event") from error
     return copy
-
-
-def _check_text(value: object, name: str) -> None:
-    """Only text that has a UTF-8 form can be looked for.
-
-    Raises:
-        InputError: ``invalid_value``.
-    """
-    if not isinstance(value, str):
-        message = f"{name} must be a str, not {type(value).__name__}"
-        raise InputError(message, code="invalid_value")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        message = f"{name} must not hold lone surrogates"
-        raise InputError(message, code="invalid_value") from error
-
-
-def _check_whole(value: object, name: str, *, least: int) -> None:
-    """Whole numbers as the core takes them.
-
-    Raises:
-        InputError: ``invalid_value``.
-    """
-    if not isinstance(value, int) or isinstance(value, bool):
-        message = f"{name} must be an int, not {type(value).__name__}"
-        raise InputError(message, code="invalid_value")
-    limit = least if value < least else _MOST
-    if not least <= value <= _MOST:
-        message = f"{name} is {value}, must be from {least} to {_MOST}"
-        raise InputError(message, code="invalid_value", value=value, limit=limit)

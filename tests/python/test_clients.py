@@ -46,25 +46,28 @@ def quiet(call: Callable[[], Any]) -> Any:
         return call()
 
 
+def client_of(wire: Wire, dialect: str) -> Any:
+    """The client of the dialect, which asks the server on this machine."""
+    if dialect in ("openai", "openai-responses"):
+        return openai.OpenAI(api_key="-", base_url=wire.url, max_retries=0)
+    if dialect == "anthropic":
+        return anthropic.Anthropic(api_key="-", base_url=wire.url, max_retries=0)
+    if dialect == "gemini":
+        options: Any = {"base_url": wire.url}
+        return quiet(lambda: genai.Client(api_key="-", http_options=options))
+    boto3: Any = importlib.import_module("boto3")  # which has no types
+    return boto3.client(
+        "bedrock-runtime",
+        region_name="eu-north-1",
+        endpoint_url=wire.url,
+        aws_access_key_id="-",
+        aws_secret_access_key="-",  # noqa: S106 - the server on this machine asks for none
+    )
+
+
 def send(wire: Wire, dialect: str, kwargs: dict[str, Any]) -> str:
     """Sends a request through the client of the dialect; the text of the answer."""
-    client: Any
-    if dialect in ("openai", "openai-responses"):
-        client = openai.OpenAI(api_key="-", base_url=wire.url, max_retries=0)
-    elif dialect == "anthropic":
-        client = anthropic.Anthropic(api_key="-", base_url=wire.url, max_retries=0)
-    elif dialect == "gemini":
-        options: Any = {"base_url": wire.url}
-        client = quiet(lambda: genai.Client(api_key="-", http_options=options))
-    else:
-        boto3: Any = importlib.import_module("boto3")  # which has no types
-        client = boto3.client(
-            "bedrock-runtime",
-            region_name="eu-north-1",
-            endpoint_url=wire.url,
-            aws_access_key_id="-",
-            aws_secret_access_key="-",  # noqa: S106 - the server on this machine asks for none
-        )
+    client = client_of(wire, dialect)
     try:
         return str(quiet(lambda: answer(client, dialect, kwargs)))
     finally:

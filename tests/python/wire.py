@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
 _TEXT: dict[str, Any] = {"type": "output_text", "text": "Hi", "annotations": []}
 _ITEM: dict[str, Any] = {
@@ -79,8 +79,8 @@ class Wire:
 
 
 @contextmanager
-def serving() -> Generator[Wire]:
-    """A server for as long as the block runs."""
+def serving(answers: Mapping[str, dict[str, Any]] = ANSWERS) -> Generator[Wire]:
+    """A server for as long as the block runs; ``answers`` by the end of the path."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -88,7 +88,7 @@ def serving() -> Generator[Wire]:
             wire.bodies.append(json.loads(self.rfile.read(size)))
             [answer] = [
                 answer
-                for end, answer in ANSWERS.items()
+                for end, answer in answers.items()
                 if self.path.partition("?")[0].endswith(end)
             ]
             body = json.dumps(answer).encode()

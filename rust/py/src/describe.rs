@@ -115,7 +115,8 @@ fn owned<T: Text>(text: &T) -> String {
     text.with(str::to_owned)
 }
 
-fn kind_name(kind: PartKind) -> &'static str {
+/// The kind of a part, in one word.
+pub(crate) fn kind_name(kind: PartKind) -> &'static str {
     match kind {
         PartKind::Text => "text",
         PartKind::Image => "image",

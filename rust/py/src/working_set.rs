@@ -14,10 +14,12 @@ use satchel_core::message::{Body, Message};
 use satchel_core::node::Text;
 use satchel_core::page::{PageKey, select_lines};
 use satchel_core::plan::Settings;
+use satchel_core::shrink::with_text;
 use satchel_core::tokens::chat::ChatRules;
 use satchel_core::working_set::{Gone, Page, WorkingSet, parse_pointer};
 
 use crate::counter::PyCounter;
+use crate::describe::kind_name;
 use crate::error::{PyError, invalid_value};
 use crate::gil::run;
 use crate::node::PyNode;
@@ -55,6 +57,9 @@ struct Rendered {
     messages: usize,
     window: Vec<Py<PyAny>>,
 }
+
+/// Text, raw message index, index of the part, role, kind.
+type PageSource = (String, Option<usize>, usize, &'static str, &'static str);
 
 /// Tokens, upper estimate, stable prefix tokens, compactions, raw messages, revision, and the
 /// number of steps that are verbatim, trimmed, stubs and gone.
@@ -292,6 +297,58 @@ impl PyWorkingSet {
             },
         };
         Ok(PyString::new(py, &select_lines(&text, pattern, lines)))
+    }
+
+    /// A page as a model reads it, and where it is from: text (of blocks, their texts), raw index
+    /// of the message, index of the part in it, role, kind. The index page has no message.
+    fn page_source(&self, py: Python<'_>, pointer: &str) -> PyResult<PageSource> {
+        let mut state = self.lock()?;
+        let name = parse_pointer(pointer).map_err(PyError)?;
+        let set = &mut state.set;
+        run(py, move || {
+            let part = match set.find_page(name)? {
+                Page::Index => return Ok((set.index_page(), None, 0, "", "index")),
+                Page::Part(part) => part,
+            };
+            let transcript = set.transcript();
+            let message = transcript.message_of_part(part);
+            let content = &transcript.all_parts()[part];
+            Ok((
+                with_text(&content.body, str::to_owned),
+                Some(message),
+                part - transcript.part_range(message).start,
+                transcript.rows()[message].role.name(),
+                kind_name(content.kind),
+            ))
+        })
+    }
+
+    /// The pages of everything that is gone from the newest window, oldest first: pointer and raw
+    /// index of the message.
+    fn gone_pages(&self, py: Python<'_>) -> PyResult<Vec<(String, usize)>> {
+        let state = self.lock()?;
+        let set = &state.set;
+        run(py, move || {
+            let transcript = set.transcript();
+            let steps = set.window_plan().gone();
+            let steps = steps.filter_map(|step| transcript.steps().get(step));
+            let messages = steps.flat_map(|step| step.first as usize..step.end as usize);
+            Ok(messages
+                .flat_map(|message| {
+                    transcript
+                        .part_range(message)
+                        .map(move |part| (part, message))
+                })
+                .map(|(part, message)| (set.pointer_of(part).to_string(), message))
+                .collect())
+        })
+    }
+
+    /// The texts that were brought back and are in the newest window, fenced as they stand there.
+    fn recalls(&self) -> PyResult<Vec<String>> {
+        let state = self.lock()?;
+        let recalls = state.set.window_plan().recalls().iter();
+        Ok(recalls.map(|recall| recall.text.to_string()).collect())
     }
 
     /// What the newest window points to: pointer, raw index of the message, tokens of the
