@@ -409,6 +409,15 @@ fn the_output_of_an_old_shell_has_the_id_of_its_call() {
     assert_eq!(errors(Dialect::Responses, &history), Vec::<&str>::new());
     check(Dialect::Responses, &history).unwrap();
     check(Dialect::Responses, &history[..2]).unwrap();
+    let both = [
+        json!({"type": "message", "role": "user", "content": "go"}),
+        json!({"type": "tool_search_call"}),
+        json!({"type": "local_shell_call", "call_id": "a"}),
+        json!({"type": "tool_search_output", "call_id": null, "tools": []}),
+        json!({"type": "local_shell_call_output", "id": null, "output": "row"}),
+    ];
+    assert_eq!(errors(Dialect::Responses, &both), Vec::<&str>::new());
+    check(Dialect::Responses, &both).unwrap();
 }
 
 #[test]

@@ -22,7 +22,7 @@ type Row = (
 
 /// The findings of one request. Only an unknown dialect raises.
 #[pyfunction]
-#[pyo3(signature = (messages, /, dialect, *, system=None, tools=None, traits=Vec::new(), previous=None, same_prompt=true))]
+#[pyo3(signature = (messages, /, dialect, *, traits, system=None, tools=None, previous=None, same_prompt=true))]
 #[allow(
     clippy::too_many_arguments,
     clippy::needless_pass_by_value,
@@ -32,9 +32,9 @@ pub(crate) fn lint_rows(
     py: Python<'_>,
     messages: &Bound<'_, PyAny>,
     dialect: &str,
+    traits: Vec<String>,
     system: Option<Bound<'_, PyAny>>,
     tools: Option<Bound<'_, PyAny>>,
-    traits: Vec<String>,
     previous: Option<Bound<'_, PyAny>>,
     same_prompt: bool,
 ) -> PyResult<Vec<Row>> {

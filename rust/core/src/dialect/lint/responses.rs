@@ -113,7 +113,7 @@ fn answer<T: Text>(
         // What the server searched for has no id on either side.
         (None, None) => call.item.is_found_by(output),
         // The output of the old local shell names no call.
-        (Some(_), None) => call.item == Item::LocalShell,
+        (Some(_), None) => call.item == Item::LocalShell && output != Item::Found,
         (None, Some(_)) => false,
     };
     if let Some(call) = calls
