@@ -28,6 +28,7 @@ mod histories;
 mod identifiers;
 mod images;
 mod keep;
+mod large;
 mod lint;
 mod lint_rules;
 mod page;

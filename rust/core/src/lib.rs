@@ -11,6 +11,7 @@ pub mod dialect;
 pub mod error;
 pub mod event;
 pub mod explain;
+mod fence;
 mod keep;
 pub mod level;
 pub mod message;

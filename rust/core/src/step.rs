@@ -56,6 +56,11 @@ pub struct PendingCall {
 #[derive(Clone, Debug, Default)]
 pub struct Pairing {
     calls: Vec<PendingCall>,
+    /// How many of them have no result, and how many of these the model goes on before.
+    open: usize,
+    spanning: usize,
+    /// How many of the first calls are known to have their results.
+    passed: usize,
     last: Option<LastMessage>,
     /// Which assistant messages continue the one before them.
     glue: Glue,
@@ -85,7 +90,7 @@ impl Pairing {
 
     /// Calls of the newest step without a result.
     pub fn open_calls(&self) -> usize {
-        self.calls.iter().filter(|call| !call.answered).count()
+        self.open
     }
 
     /// Which step a message belongs to, if it comes next.
@@ -113,18 +118,22 @@ impl Pairing {
         }
         if attachment == Attachment::Starts {
             self.calls.clear();
+            (self.open, self.spanning, self.passed) = (0, 0, 0);
             self.has_reasoning = false;
         }
         for (part, content) in message.parts.iter().enumerate() {
             if content.kind == PartKind::Call {
                 let (id, name) = identity(content.key.as_deref());
+                let spans = content.place == Place::Field(Field::Code);
+                self.open += 1;
+                self.spanning += usize::from(spans);
                 self.calls.push(PendingCall {
                     message: index as u32,
                     part: part as u32,
                     id,
                     name,
                     answered: false,
-                    spans: content.place == Place::Field(Field::Code),
+                    spans,
                 });
             }
             self.has_reasoning |= content.kind == PartKind::Reasoning;
@@ -146,7 +155,7 @@ impl Pairing {
                 after_reasoning || (follows && message.has_calls() && self.open_calls() > 0)
             }
             Glue::Answer => {
-                let goes_on = self.calls.iter().any(|call| call.spans && !call.answered);
+                let goes_on = self.spanning > 0;
                 let belongs = message.has_calls()
                     || self.open_calls() > 0
                     || (self.has_reasoning && !is_only_reasoning(message));
@@ -156,44 +165,68 @@ impl Pairing {
     }
 
     fn answer<T: Text>(&mut self, message: &Message<T>) -> Result<()> {
-        // All results of the message are matched on a copy first, so that an error changes nothing.
-        let mut answered: Vec<bool> = self.calls.iter().map(|call| call.answered).collect();
+        // What was answered is taken back, so that an error changes nothing.
+        let mut answered = Vec::new();
+        let mut passed = self.passed;
         for part in message
             .parts
             .iter()
             .filter(|part| part.kind == PartKind::Result)
         {
-            let (id, name) = identity(part.key.as_deref());
-            let open = self.calls.iter().zip(&answered).enumerate();
-            let open = open.filter(|(_, (_, answered))| !**answered);
-            let ranked = open.filter_map(|(at, (call, _))| {
-                let (call_id, call_name) = (call.id.as_deref(), call.name.as_deref());
-                Some((
-                    affinity(id.as_deref(), name.as_deref(), call_id, call_name)?,
-                    at,
-                ))
-            });
-            let found = ranked.min().map(|(_, at)| at);
-            match found {
-                Some(at) => answered[at] = true,
-                None if id.is_some() && self.calls.iter().any(|call| call.id == id) => {
-                    return Err(Error::new(
-                        ErrorKind::DuplicateResult,
-                        "a second result for a call that has one already",
-                    ));
+            while self.calls.get(passed).is_some_and(|call| call.answered) {
+                passed += 1;
+            }
+            match self.find(part, passed) {
+                Ok(at) => {
+                    self.calls[at].answered = true;
+                    answered.push(at);
                 }
-                None => {
-                    return Err(Error::new(
-                        ErrorKind::OrphanResult,
-                        "a result whose call is not in the assistant message before it",
-                    ));
+                Err(error) => {
+                    for at in answered {
+                        self.calls[at].answered = false;
+                    }
+                    return Err(error);
                 }
             }
         }
-        for (call, answered) in self.calls.iter_mut().zip(answered) {
-            call.answered = answered;
+        for at in answered {
+            self.open -= 1;
+            self.spanning -= usize::from(self.calls[at].spans);
         }
+        self.passed = passed;
         Ok(())
+    }
+
+    /// The call that a result answers, behind those that `passed` counts.
+    fn find<T: Text>(&self, part: &Part<T>, passed: usize) -> Result<usize> {
+        let (id, name) = identity(part.key.as_deref());
+        let mut found: Option<(u8, usize)> = None;
+        for (at, call) in self.calls.iter().enumerate().skip(passed) {
+            let (call_id, call_name) = (call.id.as_deref(), call.name.as_deref());
+            if call.answered {
+                continue;
+            }
+            let Some(rank) = affinity(id.as_deref(), name.as_deref(), call_id, call_name) else {
+                continue;
+            };
+            if found.is_none_or(|(best, _)| rank < best) {
+                found = Some((rank, at));
+            }
+            if rank == 0 {
+                break;
+            }
+        }
+        match found {
+            Some((_, at)) => Ok(at),
+            None if id.is_some() && self.calls.iter().any(|call| call.id == id) => Err(Error::new(
+                ErrorKind::DuplicateResult,
+                "a second result for a call that has one already",
+            )),
+            None => Err(Error::new(
+                ErrorKind::OrphanResult,
+                "a result whose call is not in the assistant message before it",
+            )),
+        }
     }
 }
 

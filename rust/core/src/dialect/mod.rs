@@ -13,6 +13,7 @@ pub mod repair;
 mod anthropic;
 mod bedrock;
 mod gemini;
+mod open_calls;
 mod openai;
 mod responses;
 

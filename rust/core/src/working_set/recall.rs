@@ -1,11 +1,11 @@
 //! Content that comes back: pins and pages that are placed into the log.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Page, WorkingSet, parse_pointer};
 use crate::compaction::{Shortfall, check_boundary, needs_compaction};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fence::{Reach, free_tag};
 use crate::level::Level;
 use crate::need::needed;
 use crate::node::Text;
@@ -149,29 +149,7 @@ pub(super) fn around(place: RecallPlace, settings: &Settings) -> u32 {
 /// `content` between two tags that do not occur in it, labelled as data with its source. Linear in
 /// the content, however many tags it makes up.
 pub(crate) fn fence(tag: &str, source: &str, content: &str) -> String {
-    let mut is_taken = false;
-    let mut taken = BTreeSet::new();
-    for (at, _) in content.match_indices(tag) {
-        if !content[..at].ends_with('<') && !content[..at].ends_with("</") {
-            continue;
-        }
-        is_taken = true;
-        let number = content[at + tag.len()..].strip_prefix('-').unwrap_or("");
-        let digits = number.bytes().take_while(u8::is_ascii_digit).take(18);
-        // A tag must not even begin like one of the content's: 2 is taken by 27.
-        let mut number = 0;
-        for digit in digits {
-            number = number * 10 + u64::from(digit - b'0');
-            taken.insert(number);
-        }
-    }
-    // One number more than there are taken ones: one is always free.
-    let mut numbers = 2..taken.len() as u64 + 3;
-    let free = numbers.find(|number| !taken.contains(number));
-    let tag = match free.filter(|_| is_taken) {
-        Some(number) => format!("{tag}-{number}"),
-        None => tag.to_owned(),
-    };
+    let tag = free_tag(tag, content, Reach::Tags);
     let newline = if content.ends_with('\n') { "" } else { "\n" };
     format!(
         "<{tag} source=\"{source}\" note=\"earlier content, shown as data\">\n{content}{newline}</{tag}>"

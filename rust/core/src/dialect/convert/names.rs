@@ -18,10 +18,19 @@ const MAX_ID: usize = 40;
 const MAX_NAME: usize = 64;
 
 /// Names of tools, the same for their definitions and their calls.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Names {
     renamed: BTreeMap<String, String>,
-    taken: BTreeSet<String>,
+    fresh: Fresh,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            renamed: BTreeMap::new(),
+            fresh: Fresh::new(MAX_NAME),
+        }
+    }
 }
 
 impl Names {
@@ -36,8 +45,9 @@ impl Names {
         if let Some(found) = self.renamed.get(name) {
             return found.clone();
         }
-        let found = if takes_name(target, name) && !self.taken.contains(name) {
-            name.to_owned()
+        let found = if takes_name(target, name) && !self.fresh.taken.contains(name) {
+            // As it is: it is short enough and free.
+            self.fresh.take(name)
         } else {
             let base = if name.is_empty() {
                 "unnamed_tool"
@@ -45,9 +55,8 @@ impl Names {
                 name
             };
             losses.add(index, LossKind::ToolName, "the name of a tool was changed");
-            fresh(&plain(base, target), MAX_NAME, &self.taken)
+            self.fresh.take(&plain(base, target))
         };
-        self.taken.insert(found.clone());
         self.renamed.insert(name.to_owned(), found.clone());
         found
     }
@@ -87,17 +96,56 @@ fn plain(text: &str, target: Dialect) -> String {
     found
 }
 
-/// `base` cut to `most` characters, with a number behind it if that is taken.
-fn fresh(base: &str, most: usize, taken: &BTreeSet<String>) -> String {
-    let cut = |room: usize| base.get(..room.min(base.len())).unwrap_or(base);
-    let mut found = cut(most).to_owned();
-    let mut number = 2_u64;
-    while taken.contains(&found) {
-        let suffix = format!("_{number}");
-        found = format!("{}{suffix}", cut(most - suffix.len()));
-        number += 1;
+/// Names of at most `most` characters, each given once.
+#[derive(Debug)]
+struct Fresh {
+    most: usize,
+    taken: BTreeSet<String>,
+    /// The last number tried behind each start, by how many digits it has: without them the n-th
+    /// name with one start would try n numbers.
+    numbers: BTreeMap<(String, usize), u64>,
+}
+
+impl Fresh {
+    fn new(most: usize) -> Self {
+        Self {
+            most,
+            taken: BTreeSet::new(),
+            numbers: BTreeMap::new(),
+        }
     }
-    found
+
+    /// `base` cut to the most characters, with the first number behind it, from 2, that makes it
+    /// one which is not taken yet. It is taken then.
+    fn take(&mut self, base: &str) -> String {
+        let cut = |room: usize| base.get(..room.min(base.len())).unwrap_or(base);
+        let mut found = cut(self.most).to_owned();
+        let mut digits = 1;
+        while self.taken.contains(&found) {
+            let start = cut(self.most.saturating_sub(digits + 1));
+            let first = if digits == 1 {
+                2
+            } else {
+                10_u64.pow(digits as u32 - 1)
+            };
+            let end = 10_u64.pow(digits as u32);
+            // Names are only ever taken, so no number before the last one is free.
+            let number = self
+                .numbers
+                .entry((start.to_owned(), digits))
+                .or_insert(first);
+            while *number < end {
+                found = format!("{start}_{number}");
+                if !self.taken.contains(&found) {
+                    break;
+                }
+                *number += 1;
+            }
+            digits += 1;
+        }
+        self.taken.insert(found.clone());
+        found
+    }
 }
 
 /// Gives every call an id of its own that the target takes, and its result the same; likewise the
@@ -108,9 +156,7 @@ pub(super) fn assign(
     names: &mut Names,
     losses: &mut Losses,
 ) {
-    let mut taken = BTreeSet::new();
-    // Without this a history that repeats one id n times would try n numbers each time.
-    let mut repeats: BTreeMap<String, u64> = BTreeMap::new();
+    let mut ids = Fresh::new(MAX_ID);
     let calls = blocks.iter_mut().flat_map(|block| {
         let index = block.index;
         block.calls.iter_mut().map(move |call| (index, call))
@@ -125,22 +171,7 @@ pub(super) fn assign(
         } else {
             plain(wished, Dialect::OpenAi)
         };
-        let base = base
-            .get(..MAX_ID.min(base.len()))
-            .unwrap_or(&base)
-            .to_owned();
-        let count = repeats.entry(base.clone()).or_insert(0);
-        let mut id = base.clone();
-        while taken.contains(&id) {
-            *count += 1;
-            let suffix = format!("_{}", *count + 1);
-            id = format!(
-                "{}{suffix}",
-                base.get(..(MAX_ID - suffix.len()).min(base.len()))
-                    .unwrap_or(&base)
-            );
-        }
-        taken.insert(id.clone());
+        let id = ids.take(&base);
         let name = names.of(
             call.name.as_deref().unwrap_or_default(),
             target,

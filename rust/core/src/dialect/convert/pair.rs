@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::loss::{LossKind, Losses};
 use super::turn::{Call, Outcome, Piece, Turn};
 use crate::dialect::form::PLACEHOLDER;
+use crate::dialect::open_calls::{Found, OpenCalls};
+use crate::fence::{Reach, free_tag};
 use crate::message::Role;
 
 /// A piece of the conversation that stays together.
@@ -27,7 +29,6 @@ pub(super) struct Block {
 struct Slot {
     turn: usize,
     piece: usize,
-    run: usize,
     answer: Option<(usize, usize)>,
 }
 
@@ -165,8 +166,7 @@ fn placeholder() -> Outcome {
 
 fn pair(turns: &[Turn]) -> Vec<Slot> {
     let mut slots: Vec<Slot> = Vec::new();
-    // Open calls only: histories are long, and their calls are answered soon.
-    let mut open: Vec<usize> = Vec::new();
+    let mut open = OpenCalls::default();
     let mut run = 0;
     let mut was_assistant = false;
     for (at, turn) in turns.iter().enumerate() {
@@ -177,19 +177,18 @@ fn pair(turns: &[Turn]) -> Vec<Slot> {
         was_assistant = is_assistant;
         for (number, piece) in turn.pieces.iter().enumerate() {
             match piece {
-                Piece::Call(_) => {
-                    open.push(slots.len());
+                Piece::Call(call) => {
+                    let id = call.id.as_deref();
+                    open.push(run, id, id.is_some(), call.name.as_deref());
                     slots.push(Slot {
                         turn: at,
                         piece: number,
-                        run,
                         answer: None,
                     });
                 }
                 Piece::Outcome(outcome) => {
-                    let found = find(turns, &slots, &open, outcome);
-                    if let Some(position) = found {
-                        let slot = open.remove(position);
+                    if let Some(slot) = find(&mut open, outcome) {
+                        open.close(slot);
                         slots[slot].answer = Some((at, number));
                     }
                 }
@@ -200,53 +199,28 @@ fn pair(turns: &[Turn]) -> Vec<Slot> {
     slots
 }
 
-/// Position among the open calls of the one that a result answers.
-fn find(turns: &[Turn], slots: &[Slot], open: &[usize], outcome: &Outcome) -> Option<usize> {
-    let call = |slot: usize| {
-        let slot = slots.get(slot)?;
-        match turns.get(slot.turn)?.pieces.get(slot.piece)? {
-            Piece::Call(call) => Some((slot.run, call)),
-            _ => None,
-        }
-    };
-    let first_of_newest_run = |matches: &dyn Fn(&Call) -> bool| {
-        let mut found: Option<(usize, usize)> = None;
-        for (position, slot) in open.iter().enumerate().rev() {
-            let Some((run, call)) = call(*slot) else {
-                continue;
-            };
-            if found.is_some_and(|(newest, _)| run < newest) {
-                break;
+/// The call that a result answers; those with an id are a class of their own.
+fn find(open: &mut OpenCalls<bool>, outcome: &Outcome) -> Option<usize> {
+    let classes: &[bool] = match outcome.id.as_deref() {
+        Some(id) => {
+            if let Found::Open(call) = open.with_id(id) {
+                return Some(call);
             }
-            if matches(call) {
-                found = Some((run, position));
-            }
+            &[false]
         }
-        found.map(|(_, position)| position)
+        None => &[false, true],
     };
-    if outcome.id.is_some() {
-        let same_id = |call: &Call| call.id == outcome.id;
-        if let Some(found) = first_of_newest_run(&same_id) {
-            return Some(found);
-        }
+    match open.fitting(classes, outcome.name.as_deref()) {
+        Found::Open(call) => Some(call),
+        Found::Answered(_) | Found::Unknown => None,
     }
-    let same_name = |call: &Call| {
-        (call.id.is_none() || outcome.id.is_none())
-            && (call.name.is_none() || outcome.name.is_none() || call.name == outcome.name)
-    };
-    first_of_newest_run(&same_name)
 }
 
 /// A result that answers nothing, as text that cannot pass for the user's own.
 fn stray(outcome: Outcome) -> Vec<Piece> {
-    let mut tag = "tool-result".to_owned();
     let texts: Vec<&str> = outcome.texts().collect();
     let text = texts.join("\n");
-    let mut number = 1;
-    while text.contains(&tag) {
-        number += 1;
-        tag = format!("tool-result-{number}");
-    }
+    let tag = free_tag("tool-result", &text, Reach::Text);
     let name = outcome.name.as_deref().or(outcome.id.as_deref());
     let name = name.map_or("unknown", super::loss::plain_name);
     let text = format!(

@@ -4,8 +4,9 @@
 //! The provider merges neighbours with one role, so runs of user or assistant messages are judged
 //! as one.
 
-use super::{Answer, Call, Findings, Rule, answer, calls_of, has_blank_text, is_blank, is_empty};
+use super::{Answer, Call, Calls, Findings, Rule, calls_of, has_blank_text, is_blank, is_empty};
 use crate::dialect::Traits;
+use crate::dialect::open_calls::{Found, OpenCalls};
 use crate::dialect::repair::{is_unsigned, is_void};
 use crate::error::Result;
 use crate::message::{Body, Message, Part, PartKind, Place, Role};
@@ -58,19 +59,22 @@ pub(super) fn check<T: Text>(
 /// AN16: an instruction behind a turn of the user, and last or before one of the assistant.
 fn check_systems<T>(messages: &[Result<Message<T>>], found: &mut Findings) {
     let role = |message: &Result<Message<T>>| message.as_ref().map_or(Role::User, |m| m.role);
-    for (index, message) in messages.iter().enumerate() {
-        if role(message) != Role::System {
+    // The system messages from `start` on wait for what follows them.
+    let mut start = 0;
+    let mut before = None;
+    for end in 0..=messages.len() {
+        let after = messages.get(end).map(role);
+        if after == Some(Role::System) {
             continue;
         }
-        let other = |message: &&Result<Message<T>>| role(message) != Role::System;
-        let before = messages[..index].iter().rev().find(other);
-        let after = messages[index + 1..].iter().find(other);
-        let is_right = before.is_some_and(|before| role(before) == Role::User)
-            && after.is_none_or(|after| role(after) == Role::Assistant);
-        if !is_right {
+        let is_right =
+            before == Some(Role::User) && after.is_none_or(|after| after == Role::Assistant);
+        for index in (start..end).filter(|_| !is_right) {
             let message = "a system message stands where none may";
             found.add(Rule::An16SystemPosition, index, message);
         }
+        start = end + 1;
+        before = after;
     }
 }
 
@@ -160,16 +164,55 @@ pub(in crate::dialect) fn server_tool<T: Text>(block: &Value<T>) -> Option<Serve
     None
 }
 
+/// Server tools that wait for their results, and where they stand.
+pub(in crate::dialect) struct Pending<P> {
+    places: Vec<P>,
+    open: OpenCalls<()>,
+}
+
+impl<P> Default for Pending<P> {
+    fn default() -> Self {
+        Self {
+            places: Vec::new(),
+            open: OpenCalls::default(),
+        }
+    }
+}
+
+impl<P> Pending<P> {
+    /// Takes in a call.
+    pub(in crate::dialect) fn push<T: Text>(&mut self, id: &T, place: P) {
+        id.with(|id| self.open.push(0, Some(id), (), None));
+        self.places.push(place);
+    }
+
+    /// Whether a call of this id waits; the first of them does not any more.
+    pub(in crate::dialect) fn settle<T: Text>(&mut self, id: &T) -> bool {
+        let Found::Open(call) = id.with(|id| self.open.with_id(id)) else {
+            return false;
+        };
+        self.open.close(call);
+        true
+    }
+
+    /// Takes out where those stand that wait.
+    pub(in crate::dialect) fn drain(&mut self) -> impl Iterator<Item = P> + use<P> {
+        let open = std::mem::take(&mut self.open);
+        let places = std::mem::take(&mut self.places).into_iter().enumerate();
+        places.filter_map(move |(at, place)| open.is_open(at).then_some(place))
+    }
+}
+
 /// A run of messages with one role, and the calls that it must answer or that it made.
 struct Run<'a, T> {
     role: Option<Role>,
-    calls: Vec<Call<'a, T>>,
+    calls: Calls<'a, T>,
     has_results: bool,
     has_others: bool,
     /// A message before it could not be read: any result may be right.
     is_blind: bool,
-    /// Server tools that have no result yet: id and raw index.
-    pending: Vec<(&'a T, usize)>,
+    /// Server tools that have no result yet, by raw index.
+    pending: Pending<usize>,
     /// Whether the run is of reasoning alone so far, and its last message.
     hollow: Option<usize>,
 }
@@ -178,11 +221,11 @@ impl<'a, T: Text> Run<'a, T> {
     fn new() -> Self {
         Self {
             role: None,
-            calls: Vec::new(),
+            calls: Calls::new(false),
             has_results: false,
             has_others: false,
             is_blind: false,
-            pending: Vec::new(),
+            pending: Pending::default(),
             hollow: None,
         }
     }
@@ -212,7 +255,7 @@ impl<'a, T: Text> Run<'a, T> {
     }
 
     fn close(&mut self, found: &mut Findings) {
-        for call in self.calls.drain(..).filter(|call| !call.is_answered) {
+        for call in self.calls.drain_open() {
             let Call { number, total, .. } = call;
             let message = format!("call {number} of {total} has no result in the next message");
             found.add(Rule::An1UnansweredCall, call.index, message);
@@ -233,20 +276,12 @@ impl<'a, T: Text> Run<'a, T> {
                 continue;
             };
             match server_tool(block) {
-                Some(ServerTool::Call(id)) => self.pending.push((id, index)),
+                Some(ServerTool::Call(id)) => self.pending.push(id, index),
                 Some(ServerTool::Result(id)) => {
-                    let same = |(call, _): &(&T, usize)| {
-                        call.with(|call| id.with(|result| call == result))
-                    };
-                    match self.pending.iter().position(same) {
-                        Some(at) => {
-                            self.pending.remove(at);
-                        }
-                        None if self.is_blind => {}
-                        None => {
-                            let message = "a result of a server tool has no call";
-                            found.add(Rule::An5PendingServerTool, index, message);
-                        }
+                    let has_call = self.pending.settle(id);
+                    if !has_call && !self.is_blind {
+                        let message = "a result of a server tool has no call";
+                        found.add(Rule::An5PendingServerTool, index, message);
                     }
                 }
                 None => {}
@@ -263,7 +298,7 @@ impl<'a, T: Text> Run<'a, T> {
             self.hollow = (is_hollow && (is_first || self.hollow.is_some())).then_some(index);
         }
         self.read_server_tools(message, index, found);
-        self.calls.extend(calls_of(message, index));
+        calls_of(message, index).for_each(|call| self.calls.push(call));
         if message.has_results() {
             let message = "a result is in an assistant message";
             found.add(Rule::An2OrphanResult, index, message);
@@ -281,13 +316,13 @@ impl<'a, T: Text> Run<'a, T> {
             if part.kind != PartKind::Result {
                 is_text_after |= self.has_results && part.kind == PartKind::Text;
                 self.has_others = true;
-                for (_, at) in self.pending.drain(..) {
+                for at in self.pending.drain() {
                     let message = "a server tool waits for its result, and something else follows";
                     found.add(Rule::An5PendingServerTool, at, message);
                 }
                 continue;
             }
-            match answer(&mut self.calls, part.key.as_deref()) {
+            match self.calls.answer(part.key.as_deref()) {
                 Answer::Open => {
                     self.has_results = true;
                     is_late |= self.has_others;

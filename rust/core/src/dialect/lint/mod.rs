@@ -6,6 +6,7 @@
 //! histories. Costs time in proportion to the messages; texts are only looked at for blankness.
 
 pub(super) mod anthropic;
+mod calls;
 mod catalogue;
 mod marks;
 mod openai;
@@ -14,13 +15,14 @@ mod progress;
 mod responses;
 mod turns;
 
+use self::calls::{Answer, Call, Calls, calls_of};
 pub use self::catalogue::{Rule, RuleEntry, Severity};
 pub use self::marks::count_marks;
 pub use self::progress::Progress;
 use super::repair::ids::IdRule;
 use super::{Dialect, Traits, read_message, read_system};
 use crate::error::{Error, ErrorKind, Result};
-use crate::message::{Body, CallKey, Field, Message, Part, PartKind, Place, Role};
+use crate::message::{Body, Field, Message, Part, PartKind, Place, Role};
 use crate::node::{Node, Text, Value};
 
 /// One finding.
@@ -187,96 +189,6 @@ impl Findings {
             message: message.into(),
         });
     }
-}
-
-/// A call that waits for its result, or has it.
-struct Call<'a, T> {
-    key: Option<&'a CallKey<T>>,
-    /// Raw index of its message.
-    index: usize,
-    /// Its number in that message, from 1, and how many calls there are.
-    number: usize,
-    total: usize,
-    is_answered: bool,
-    /// Whether it is the single call of old.
-    is_legacy: bool,
-}
-
-/// The calls of a message.
-fn calls_of<T>(message: &Message<T>, index: usize) -> impl Iterator<Item = Call<'_, T>> {
-    let is_call = |part: &&Part<T>| part.kind == crate::message::PartKind::Call;
-    let total = message.parts.iter().filter(is_call).count();
-    let calls = message.parts.iter().filter(is_call);
-    calls.enumerate().map(move |(at, part)| Call {
-        key: part.key.as_deref(),
-        index,
-        number: at + 1,
-        total,
-        is_answered: false,
-        is_legacy: part.place == Place::Field(Field::FunctionCall),
-    })
-}
-
-/// What a result finds among the calls before it.
-enum Answer {
-    /// The first open call with its id; it is answered now.
-    Open,
-    /// Only answered calls have its id.
-    Answered,
-    /// No call has its id.
-    Unknown,
-}
-
-/// Pairs a result with a call, by id and position: of several with one id the first open one.
-fn answer<T: Text>(calls: &mut [Call<'_, T>], result: Option<&CallKey<T>>) -> Answer {
-    answer_by(calls, result, false)
-}
-
-/// The same; `by_name` where ids may be left out on either side and names stand for them.
-fn answer_by<T: Text>(
-    calls: &mut [Call<'_, T>],
-    result: Option<&CallKey<T>>,
-    by_name: bool,
-) -> Answer {
-    // Where ids may be left out, an empty one is none.
-    let has_id = |key: &CallKey<T>| {
-        let is_none = by_name && key.id.as_ref().is_some_and(|id| id.with(str::is_empty));
-        !is_none
-    };
-    let id = result
-        .filter(|key| has_id(key))
-        .and_then(|key| key.id.as_ref());
-    let same_id = |call: &Call<'_, T>| {
-        let call = call.key.filter(|key| has_id(key))?.id.as_ref()?;
-        Some(call.with(|call| id.is_some_and(|id| id.with(|id| call == id))))
-    };
-    let same_name = |call: &Call<'_, T>| match (name_of(call.key), name_of(result)) {
-        (Some(call), Some(result)) => call.with(|call| result.with(|result| call == result)),
-        _ => true,
-    };
-    // An id that is the same says more than a name.
-    let by_id = |call: &Call<'_, T>| match same_id(call) {
-        Some(is_same) => is_same,
-        None => !by_name && id.is_none(),
-    };
-    let by_name = |call: &Call<'_, T>| {
-        by_name && (same_id(call).is_none() || id.is_none()) && same_name(call)
-    };
-    let mut found = Answer::Unknown;
-    for is_same in [&by_id as &dyn Fn(&Call<'_, T>) -> bool, &by_name] {
-        for call in calls.iter_mut().filter(|call| is_same(call)) {
-            if !call.is_answered {
-                call.is_answered = true;
-                return Answer::Open;
-            }
-            found = Answer::Answered;
-        }
-    }
-    found
-}
-
-fn name_of<T>(key: Option<&CallKey<T>>) -> Option<&T> {
-    key.and_then(|key| key.name.as_ref())
 }
 
 fn is_blank<T: Text>(text: &T) -> bool {

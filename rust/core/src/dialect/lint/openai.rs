@@ -1,6 +1,6 @@
 //! OC1, OC2, OC4, OC5: calls are answered at once, results answer something, content is there.
 
-use super::{Answer, Call, Findings, Rule, answer, calls_of, is_blank};
+use super::{Answer, Call, Calls, Findings, Rule, calls_of, is_blank};
 use crate::dialect::Traits;
 use crate::dialect::repair::is_legacy_result;
 use crate::error::Result;
@@ -26,14 +26,14 @@ pub(super) fn check<N: Node>(
         found.add(Rule::StartsWithoutUser, index, message);
     }
     // The single call of old is answered by a `function` message, others by `tool` messages.
-    let mut calls: Vec<Call<'_, N::Text>> = Vec::new();
-    let mut legacy: Vec<Call<'_, N::Text>> = Vec::new();
+    let mut calls: Calls<'_, N::Text> = Calls::new(false);
+    let mut legacy: Calls<'_, N::Text> = Calls::new(false);
     // Behind a message that could not be read any result may be right.
     let mut is_blind = false;
     for (index, message) in messages.iter().enumerate() {
         let Ok(message) = message else {
-            calls.clear();
-            legacy.clear();
+            calls = Calls::new(false);
+            legacy = Calls::new(false);
             is_blind = true;
             continue;
         };
@@ -53,7 +53,7 @@ pub(super) fn check<N: Node>(
                 &mut calls
             };
             for result in &message.parts {
-                let sentence = match answer(asked, result.key.as_deref()) {
+                let sentence = match asked.answer(result.key.as_deref()) {
                     Answer::Unknown if !is_blind => "the result answers no call right before it",
                     Answer::Answered => "the call has its result already",
                     Answer::Open | Answer::Unknown => continue,
@@ -62,21 +62,26 @@ pub(super) fn check<N: Node>(
             }
             continue;
         }
-        report_open(&calls, found);
-        report_open(&legacy, found);
+        report_open(&mut calls, found);
+        report_open(&mut legacy, found);
         is_blind = false;
-        calls.clear();
-        legacy.clear();
         if message.role == Role::Assistant {
-            (legacy, calls) = calls_of(message, index).partition(|call| call.is_legacy);
+            for call in calls_of(message, index) {
+                let asked = if call.is_legacy {
+                    &mut legacy
+                } else {
+                    &mut calls
+                };
+                asked.push(call);
+            }
         }
     }
-    report_open(&calls, found);
-    report_open(&legacy, found);
+    report_open(&mut calls, found);
+    report_open(&mut legacy, found);
 }
 
-fn report_open<T>(calls: &[Call<'_, T>], found: &mut Findings) {
-    for call in calls.iter().filter(|call| !call.is_answered) {
+fn report_open<T: Text>(calls: &mut Calls<'_, T>, found: &mut Findings) {
+    for call in calls.drain_open() {
         let Call { number, total, .. } = call;
         let message = format!("call {number} of {total} has no tool message right after");
         found.add(Rule::Oc1UnansweredCall, call.index, message);

@@ -6,16 +6,15 @@
 use std::collections::BTreeSet;
 
 use super::{Findings, Rule, is_blank};
+use crate::dialect::open_calls::{Found, OpenCalls};
 use crate::dialect::repair::items::Item;
 use crate::error::Result;
 use crate::message::{Body, CallKey, Message, PartKind, Role};
 use crate::node::{Node, Text};
 
-struct Open<'a, T> {
-    key: Option<&'a CallKey<T>>,
+struct Call {
     index: usize,
     item: Item,
-    is_answered: bool,
     /// Whether something else than the rest of its turn came after it.
     is_past: bool,
 }
@@ -27,7 +26,7 @@ pub(super) fn check<N: Node>(
 ) {
     check_start(items, nodes, found);
     check_ids(nodes, found);
-    let mut calls: Vec<Open<'_, N::Text>> = Vec::new();
+    let mut calls = Calls::default();
     let mut is_blind = false;
     let mut reasoning = None;
     let mut before = None;
@@ -55,7 +54,7 @@ pub(super) fn check<N: Node>(
         before = Some(item.role);
         if is_next_turn || !matches!(item.role, Role::Assistant | Role::Tool) {
             // Far calls stay at the front; those that are answered need no further look.
-            for call in calls.iter_mut().rev() {
+            for call in calls.list.iter_mut().rev() {
                 if call.is_past {
                     break;
                 }
@@ -70,13 +69,7 @@ pub(super) fn check<N: Node>(
                     if id.is_none_or(|id| id.with(str::is_empty)) && !kind.needs_no_result() {
                         found.add(Rule::MissingId, index, "a call has no id");
                     }
-                    calls.push(Open {
-                        key,
-                        index,
-                        item: kind,
-                        is_answered: false,
-                        is_past: false,
-                    });
+                    calls.push(id, kind, index);
                 }
                 PartKind::Result => {
                     let result = (kind, part.key.as_deref());
@@ -93,35 +86,65 @@ pub(super) fn check<N: Node>(
             "nothing of its turn follows the reasoning",
         );
     }
-    for call in calls {
-        if !call.is_answered && !call.item.needs_no_result() {
+    for (at, call) in calls.list.iter().enumerate() {
+        if calls.open.is_open(at) && !call.item.needs_no_result() {
             found.add(Rule::Or1UnansweredCall, call.index, "a call has no output");
         }
     }
 }
 
+/// The calls so far. Each is a turn of its own, so the newest is found first; a class are those
+/// with or without an id of one kind of item.
+#[derive(Default)]
+struct Calls {
+    list: Vec<Call>,
+    open: OpenCalls<(bool, Item)>,
+}
+
+impl Calls {
+    fn push<T: Text>(&mut self, id: Option<&T>, item: Item, index: usize) {
+        let turn = self.list.len();
+        let class = (id.is_some(), item);
+        match id {
+            Some(id) => id.with(|id| self.open.push(turn, Some(id), class, None)),
+            None => self.open.push(turn, None, class, None),
+        }
+        self.list.push(Call {
+            index,
+            item,
+            is_past: false,
+        });
+    }
+
+    /// The newest open call that an output answers; it is answered now.
+    fn answer<T: Text>(&mut self, id: Option<&T>, output: Item) -> Option<&Call> {
+        let found = match id {
+            Some(id) => id.with(|id| self.open.with_id(id)),
+            // What the server searched for has no id on either side; the output of the old local
+            // shell names no call.
+            None if output == Item::Found => self.open.fitting(&[(false, Item::Question)], None),
+            None => {
+                let shells = [false, true].map(|has_id| (has_id, Item::LocalShell));
+                self.open.fitting(&shells, None)
+            }
+        };
+        let Found::Open(call) = found else {
+            return None;
+        };
+        self.open.close(call);
+        self.list.get(call)
+    }
+}
+
 fn answer<T: Text>(
-    calls: &mut [Open<'_, T>],
+    calls: &mut Calls,
     (output, result): (Item, Option<&CallKey<T>>),
     index: usize,
     is_blind: bool,
     found: &mut Findings,
 ) {
     let id = result.and_then(|key| key.id.as_ref());
-    let same = |call: &Open<'_, T>| match (call.key.and_then(|key| key.id.as_ref()), id) {
-        (Some(call), Some(result)) => call.with(|call| result.with(|result| call == result)),
-        // What the server searched for has no id on either side.
-        (None, None) => call.item.is_found_by(output),
-        // The output of the old local shell names no call.
-        (Some(_), None) => call.item == Item::LocalShell && output != Item::Found,
-        (None, Some(_)) => false,
-    };
-    if let Some(call) = calls
-        .iter_mut()
-        .rev()
-        .find(|call| !call.is_answered && same(call))
-    {
-        call.is_answered = true;
+    if let Some(call) = calls.answer(id, output) {
         if call.is_past {
             let message = "something stands between the call and its output";
             found.add(Rule::OutputsApart, index, message);

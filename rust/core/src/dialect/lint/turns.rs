@@ -1,6 +1,6 @@
 //! `gemini` and `bedrock`: all results of a turn in the one message behind it, roles in turn.
 
-use super::{Answer, Findings, Rule, answer_by, calls_of, has_blank_text, is_blank};
+use super::{Answer, Calls, Findings, Rule, calls_of, has_blank_text, is_blank};
 use crate::dialect::Traits;
 use crate::error::Result;
 use crate::message::{Body, Message, PartKind, Place, Role};
@@ -28,11 +28,10 @@ fn compare<T: Text>(
     message: Option<&Message<T>>,
     by_name: bool,
 ) -> Match {
-    let mut calls: Vec<_> = before
-        .filter(|before| before.role == Role::Assistant)
-        .into_iter()
-        .flat_map(|before| calls_of(before, 0))
-        .collect();
+    let mut calls = Calls::new(by_name);
+    if let Some(before) = before.filter(|before| before.role == Role::Assistant) {
+        calls_of(before, 0).for_each(|call| calls.push(call));
+    }
     let mut found = Match::default();
     let mut has_others = false;
     for part in message.into_iter().flat_map(|message| &message.parts) {
@@ -41,12 +40,12 @@ fn compare<T: Text>(
             continue;
         }
         found.results += 1;
-        match answer_by(&mut calls, part.key.as_deref(), by_name) {
+        match calls.answer(part.key.as_deref()) {
             Answer::Open => found.is_late |= has_others,
             Answer::Answered | Answer::Unknown => found.extra += 1,
         }
     }
-    found.open = calls.iter().filter(|call| !call.is_answered).count();
+    found.open = calls.count_open();
     found
 }
 

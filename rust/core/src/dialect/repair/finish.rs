@@ -6,7 +6,7 @@ use super::items::{self, Item};
 use super::marks::{Marks, limit};
 use super::{Mode, NO_USER_MESSAGE, draft, is_blank};
 use crate::dialect::form::OPENER;
-use crate::dialect::lint::anthropic::{ServerTool, server_tool};
+use crate::dialect::lint::anthropic::{Pending, ServerTool, server_tool};
 use crate::dialect::{Dialect, Traits};
 use crate::message::{Body, PartKind, PathStep, Place, Role};
 use crate::node::Text;
@@ -49,10 +49,10 @@ pub(super) fn finish<'a, T: Text>(
 /// Calls and results of server tools that stand alone become text or go.
 fn settle_server_tools<T: Text>(drafts: &mut [Draft<'_, T>], mode: Mode) {
     let mut bad = Vec::new();
-    let mut pending: Vec<(usize, usize, &T)> = Vec::new();
+    let mut pending = Pending::default();
     for (at, draft) in drafts.iter().enumerate() {
         if draft.role == Role::User && !draft.pieces.iter().all(Piece::is_result) {
-            bad.extend(pending.drain(..).map(|(at, number, _)| (at, number)));
+            bad.extend(pending.drain());
         }
         if draft.role != Role::Assistant {
             continue;
@@ -65,14 +65,11 @@ fn settle_server_tools<T: Text>(drafts: &mut [Draft<'_, T>], mode: Mode) {
                 continue;
             };
             match server_tool(block) {
-                Some(ServerTool::Call(id)) => pending.push((at, number, id)),
+                Some(ServerTool::Call(id)) => pending.push(id, (at, number)),
                 Some(ServerTool::Result(id)) => {
-                    let same = pending.iter().position(|(_, _, call)| {
-                        call.with(|call| id.with(|result| call == result))
-                    });
-                    match same {
-                        Some(same) => drop(pending.remove(same)),
-                        None => bad.push((at, number)),
+                    let has_call = pending.settle(id);
+                    if !has_call {
+                        bad.push((at, number));
                     }
                 }
                 None => {}
@@ -80,12 +77,24 @@ fn settle_server_tools<T: Text>(drafts: &mut [Draft<'_, T>], mode: Mode) {
         }
     }
     bad.sort_unstable();
-    for (at, number) in bad.into_iter().rev() {
-        let piece = &mut drafts[at].pieces[number];
-        match (mode, piece.part) {
-            (Mode::Drop, _) | (_, None) => drop(drafts[at].pieces.remove(number)),
-            (_, Some(part)) => *piece = Piece::text(server_text(part)),
-        }
+    for bad in bad.chunk_by(|one, next| one.0 == next.0) {
+        let Some(draft) = bad.first().and_then(|(at, _)| drafts.get_mut(*at)) else {
+            continue;
+        };
+        let mut bad = bad.iter().map(|(_, number)| *number).peekable();
+        let mut number = 0;
+        draft.pieces.retain_mut(|piece| {
+            let is_bad = bad.next_if_eq(&number).is_some();
+            number += 1;
+            match (mode, piece.part) {
+                _ if !is_bad => true,
+                (Mode::Drop, _) | (_, None) => false,
+                (_, Some(part)) => {
+                    *piece = Piece::text(server_text(part));
+                    true
+                }
+            }
+        });
     }
 }
 

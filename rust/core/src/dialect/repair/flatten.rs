@@ -1,6 +1,7 @@
 //! Tool traffic as plain text: labelled as data, fenced, nothing of it left out.
 
 use super::draft::{Piece, Source, plain_text};
+use crate::fence::{Reach, free_tag};
 use crate::message::{Body, Part, PathStep};
 use crate::node::{Text, Value};
 
@@ -83,12 +84,7 @@ fn is_media<T: Text>(item: &Value<T>) -> bool {
 
 /// The text inside tags that do not occur in it.
 fn fenced<T: Text>(kind: &str, label: &str, name: Option<&T>, text: &str) -> String {
-    let mut tag = format!("satchel-{kind}");
-    let mut number = 1;
-    while text.contains(&tag) {
-        number += 1;
-        tag = format!("satchel-{kind}-{number}");
-    }
+    let tag = free_tag(&format!("satchel-{kind}"), text, Reach::Text);
     let of = name
         .map(|name| name.with(|name| name.chars().filter(|c| is_plain(*c)).collect::<String>()))
         .filter(|name| !name.is_empty())

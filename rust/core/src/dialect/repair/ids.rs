@@ -1,6 +1,6 @@
 //! Ids of calls in the alphabet, the length and the uniqueness that the dialect asks for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dialect::Dialect;
 
@@ -61,8 +61,14 @@ impl IdRule {
             && (!self.is_plain || id.bytes().all(is_plain))
     }
 
-    /// A valid id made from `id`, other than those taken; the same for the same input.
-    pub(super) fn mend(self, id: &str, taken: &BTreeSet<String>) -> String {
+    /// A valid id made from `id`, other than those taken; the same for the same input. `numbers`
+    /// holds the last number of each id: without it the n-th repeat would try n of them.
+    pub(super) fn mend(
+        self,
+        id: &str,
+        taken: &BTreeSet<String>,
+        numbers: &mut BTreeMap<String, u32>,
+    ) -> String {
         // Room for the mark that keeps two ids apart which read alike after mending.
         const MARK: usize = 9;
         let most = self.most.min(64) - MARK;
@@ -77,14 +83,15 @@ impl IdRule {
             })
             .take(most)
             .collect();
-        let mut number = 0_u32;
+        // Ids are only ever taken, so no number before the last one is free.
+        let number = numbers.entry(id.to_owned()).or_insert(0);
         loop {
             let hash = blake3::hash(format!("{number}:{id}").as_bytes()).to_hex();
             let mended = format!("{kept}_{}", &hash[..MARK - 1]);
             if !taken.contains(&mended) {
                 return mended;
             }
-            number += 1;
+            *number += 1;
         }
     }
 }

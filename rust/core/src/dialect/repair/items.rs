@@ -8,7 +8,7 @@ use crate::message::{PartKind, PathStep, Role};
 use crate::node::{Node, Text};
 
 /// What kind of item a message is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Item {
     /// A message.
     Message,
@@ -71,15 +71,6 @@ impl Item {
             _ => Self::Opaque,
         })
         .unwrap_or(Self::Opaque)
-    }
-
-    /// Whether `output` may answer it where neither has an id.
-    pub(crate) fn is_found_by(self, output: Self) -> bool {
-        match self {
-            Self::Question => output == Self::Found,
-            Self::LocalShell => output != Self::Found,
-            _ => false,
-        }
     }
 
     /// The id that the item itself has; the output of the old local shell has the one of its call.

@@ -20,7 +20,7 @@ mod shape;
 mod work;
 mod write;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
@@ -356,6 +356,7 @@ fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pa
         return;
     }
     let mut taken = BTreeSet::new();
+    let mut numbers = BTreeMap::new();
     for call in &mut pairs.calls {
         let draft = &drafts[call.draft];
         let piece = &draft.pieces[call.piece];
@@ -371,7 +372,7 @@ fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pa
                 } else {
                     old.to_owned()
                 };
-                id = Some(rule.mend(&seed, &taken));
+                id = Some(rule.mend(&seed, &taken, &mut numbers));
             }
             if rule.is_unique
                 && let Some(id) = &id

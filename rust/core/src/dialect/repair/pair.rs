@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::draft::{Draft, Piece};
 use super::items::Item;
+use crate::dialect::open_calls::{Found, OpenCalls};
 use crate::message::{Field, Part, PartKind, Place, Role};
 use crate::node::Text;
 
@@ -23,10 +24,6 @@ pub(super) struct Call {
     pub(super) answer: Option<(usize, usize)>,
     /// Whether its result is still to come.
     pub(super) is_open: bool,
-    /// Whether it is the single call of old, which a `function` message answers.
-    is_legacy: bool,
-    /// Whether the server answers it, without an id.
-    is_search: bool,
 }
 
 impl Call {
@@ -101,8 +98,7 @@ pub(super) fn pair<T: Text>(
     joins: impl Fn(&Draft<'_, T>, &Draft<'_, T>) -> bool,
 ) -> Pairs {
     let mut pairs = Pairs::default();
-    // The calls by id, in order; those without an id under "".
-    let mut by_id: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let mut open = OpenCalls::default();
     let mut turn = 0;
     // Behind a reference to stored items any result may be right.
     let mut is_stored = false;
@@ -116,12 +112,12 @@ pub(super) fn pair<T: Text>(
             let (id, name) = identity(piece.part.and_then(|part| part.key.as_deref()));
             match piece.kind {
                 PartKind::Call if draft.role == Role::Assistant => {
-                    let call = pairs.calls.len();
-                    let is_nameless = id.is_none();
-                    by_id
-                        .entry(id.clone().unwrap_or_default())
-                        .or_default()
-                        .push(call);
+                    let class = Class {
+                        has_id: id.is_some(),
+                        is_legacy: piece.part.is_some_and(is_legacy),
+                        is_search: id.is_none() && draft.item == Some(Item::Question),
+                    };
+                    open.push(turn, id.as_deref(), class, name.as_deref());
                     pairs.calls.push(Call {
                         draft: at,
                         piece: number,
@@ -131,8 +127,6 @@ pub(super) fn pair<T: Text>(
                         name,
                         answer: None,
                         is_open: false,
-                        is_legacy: piece.part.is_some_and(is_legacy),
-                        is_search: is_nameless && draft.item == Some(Item::Question),
                     });
                 }
                 PartKind::Result => {
@@ -142,11 +136,12 @@ pub(super) fn pair<T: Text>(
                         is_legacy: draft.is_legacy,
                         is_found: draft.item == Some(Item::Found),
                     };
-                    let mut fate = fate(&pairs.calls, &by_id, result);
+                    let mut fate = fate(&mut open, &pairs.calls, result);
                     if fate == Fate::Orphan && is_stored {
                         fate = Fate::Elsewhere;
                     }
                     if let Fate::Answers(call) = fate {
+                        open.close(call);
                         pairs.calls[call].answer = Some((at, number));
                     }
                     pairs.results.insert((at, number), fate);
@@ -177,71 +172,47 @@ pub(super) fn is_legacy<T>(part: &Part<T>) -> bool {
     part.place == Place::Field(Field::FunctionCall)
 }
 
-fn fate(calls: &[Call], by_id: &BTreeMap<String, Vec<usize>>, result: Result<'_>) -> Fate {
+/// What a result may ask beside ids and names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Class {
+    has_id: bool,
+    /// Whether it is the single call of old, which a `function` message answers.
+    is_legacy: bool,
+    /// Whether the server answers it, without an id.
+    is_search: bool,
+}
+
+/// What becomes of a result behind `calls`.
+fn fate(open: &mut OpenCalls<Class>, calls: &[Call], result: Result<'_>) -> Fate {
     let Result { id, name, .. } = result;
-    let same_id = by_id
-        .get(id.unwrap_or_default())
-        .map_or(&[][..], Vec::as_slice);
-    let fits = |call: &Call| {
-        call.answer.is_none()
-            && call.is_legacy == result.is_legacy
-            && call.is_search == result.is_found
-            && (name.is_none() || call.name.is_none() || call.name.as_deref() == name)
+    let nameless = Class {
+        has_id: false,
+        is_legacy: result.is_legacy,
+        is_search: result.is_found,
     };
-    if id.is_some() {
-        let is_open = |&&call: &&usize| calls[call].answer.is_none();
-        if let Some(&nearest) = same_id.iter().rev().find(is_open) {
-            return Fate::Answers(first_of_turn(calls, same_id, nearest, |call| {
-                call.answer.is_none()
-            }));
-        }
-        if let Some(&last) = same_id.last() {
-            return Fate::Repeats(last);
-        }
-        // A call without an id, of this name, in the newest turn.
-        let nameless = by_id.get("").map_or(&[][..], Vec::as_slice);
-        return newest(calls, nameless, |call| {
-            name.is_some() && call.name.as_deref() == name && fits(call)
-        })
-        .map_or(Fate::Orphan, Fate::Answers);
+    if let Some(id) = id {
+        return match open.with_id(id) {
+            Found::Open(call) => Fate::Answers(call),
+            Found::Answered(last) => Fate::Repeats(last),
+            // A call without an id, of this name, in the newest turn.
+            Found::Unknown => name
+                .and_then(|name| open.named(nameless, name))
+                .map_or(Fate::Orphan, Fate::Answers),
+        };
     }
-    if let Some(call) = newest(calls, same_id, fits) {
+    if let Found::Open(call) = open.fitting(&[nameless], name) {
         return Fate::Answers(call);
     }
     // The result lost its id: the newest turn says whose it is.
+    let named = Class {
+        has_id: true,
+        ..nameless
+    };
     let turn = calls.last().map(|call| call.turn);
-    let found = (0..calls.len())
-        .rev()
-        .take_while(|&call| Some(calls[call].turn) == turn)
-        .filter(|&call| fits(&calls[call]))
-        .last();
-    match found {
-        Some(call) => Fate::Answers(call),
-        None => Fate::Orphan,
+    match open.fitting(&[named], name) {
+        Found::Open(call) if Some(calls[call].turn) == turn => Fate::Answers(call),
+        _ => Fate::Orphan,
     }
-}
-
-/// The first call of the newest turn among `candidates` that `fits`.
-fn newest(calls: &[Call], candidates: &[usize], fits: impl Fn(&Call) -> bool) -> Option<usize> {
-    let nearest = *candidates.iter().rev().find(|&&call| fits(&calls[call]))?;
-    Some(first_of_turn(calls, candidates, nearest, fits))
-}
-
-fn first_of_turn(
-    calls: &[Call],
-    candidates: &[usize],
-    nearest: usize,
-    fits: impl Fn(&Call) -> bool,
-) -> usize {
-    let turn = calls[nearest].turn;
-    candidates
-        .iter()
-        .rev()
-        .take_while(|&&call| calls[call].turn >= turn)
-        .filter(|&&call| calls[call].turn == turn && fits(&calls[call]))
-        .last()
-        .copied()
-        .unwrap_or(nearest)
 }
 
 /// Id and name; an empty id is none.
