@@ -340,6 +340,9 @@ class LintProgress:
     """Whether windows that grow at their end are right, at the price of what is new."""
 
     def __new__(cls, dialect: str, traits: list[str]) -> Self: ...
+    @property
+    def start(self) -> int:
+        """Index of the first message that the next check needs."""
     def is_valid(self, messages: list[Any], system: object, tools: object, /) -> bool:
         """Whether there is no error in ``messages``: those of the last call, and more behind them.
 

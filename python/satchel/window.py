@@ -43,9 +43,10 @@ class StepReport:
         level: ``verbatim``, ``trimmed``, ``stub`` or ``gone``.
         tokens: tokens it takes in the window.
         original_tokens: tokens of the original.
-        salience: how much it matters for the next call, 0 to 1.
+        salience: how telling it looks by age, role and signals, 0 to 1. It describes the step and
+            decides nothing: levels come from what its lines are worth.
         fidelity: ``exact`` or ``approximate``.
-        reason: why it has its level, in a few words.
+        reason: why it has its level, in a few words; `Columns.reason_names` has them all.
         compaction: number of the compaction that decided it, from 1; 0 if none has.
     """
 
@@ -71,7 +72,7 @@ class Columns:
         level: index into ``level_names``, uint8.
         tokens: tokens in the window, uint32.
         original_tokens: tokens of the original, uint32.
-        salience: 0 to 1, float32.
+        salience: as in `StepReport`: a description, 0 to 1, float32.
         fidelity: index into ``fidelity_names``, uint8.
         reason: index into ``reason_names``, uint8.
         compaction: number of the compaction that decided, from 1; 0 if none has, uint32.

@@ -123,3 +123,26 @@ def test_raise_is_strict() -> None:
     with pytest.raises(satchel.InputError) as caught:
         satchel.Assembler("gpt-4o", on_damage="ignore")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - wrong on purpose
     assert caught.value.code == "invalid_value"
+
+
+class Broken:
+    role = "user"
+
+    @property
+    def content(self) -> str:
+        raise RuntimeError
+
+
+def test_a_message_that_cannot_be_read_is_named_not_dropped() -> None:
+    history = [user("first"), Broken(), user("last")]
+    packer = satchel.Assembler("gpt-4o", budget=1_000)
+    for call in (
+        lambda: packer.assemble(history),
+        lambda: satchel.repair(history, "openai"),
+        lambda: satchel.convert(history, "openai", "anthropic"),
+        lambda: satchel.counter("gpt-4o").count_messages(history, dialect="openai"),
+    ):
+        with pytest.raises(satchel.InputError) as caught:
+            call()
+        assert caught.value.index == 1
+    assert "invalid_message" in errors(history, "openai")

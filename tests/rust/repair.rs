@@ -437,4 +437,10 @@ fn a_reference_stays_with_the_results_behind_it() {
         json!({"role": "assistant", "content": "yes"}),
     ];
     check(Dialect::Responses, &compacted).unwrap();
+    let answered = [
+        json!({"type": "mcp_approval_request"}),
+        compacted[1].clone(),
+        json!({"type": "function_call_output"}),
+    ];
+    check(Dialect::Responses, &answered).unwrap();
 }

@@ -395,3 +395,34 @@ fn a_single_long_line_keeps_both_ends() {
         "start 가"
     );
 }
+
+#[test]
+fn a_lone_json_string_stays_json() {
+    for (structure, inner) in [
+        (Structure::Json, "\u{fffd}".repeat(43) + "E"),
+        (Structure::Json, "x y ".repeat(900)),
+    ] {
+        let text = format!("\"{inner}\"");
+        let units = units(&text, structure);
+        let all = 0..units.len() as u32;
+        for kept in [
+            vec![],
+            all.clone().filter(|at| at % 2 == 0).collect(),
+            all.clone().collect(),
+        ] {
+            let short = render(&text, structure, &units, &kept, "p_1");
+            assert!(
+                serde_json::from_str::<serde_json::Value>(&short).is_ok(),
+                "{short}"
+            );
+        }
+        for share in 0..=255 {
+            let kept = outline(&text, structure, &units, text.len() * share / 255);
+            let short = render(&text, structure, &units, &kept, "p_1");
+            assert!(
+                serde_json::from_str::<serde_json::Value>(&short).is_ok(),
+                "{share} {short}"
+            );
+        }
+    }
+}

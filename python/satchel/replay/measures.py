@@ -22,7 +22,7 @@ REFERENCE: Final = "full"
 LOT: Final = "random"
 """The zero of ``norm``."""
 LIMIT: Final = "oracle-lines"
-"""The one of ``norm``."""
+"""The one of ``norm``: a strong reference that knows the future, and no bound."""
 
 _RESAMPLES: Final = 2_000
 _LEVEL: Final = 0.95
@@ -98,7 +98,13 @@ MEASURES: Final[tuple[Measure, ...]] = (
     Measure(
         "price", "$", "price as a multiple of sending everything with a cache", "ratio", "less"
     ),
-    Measure("norm", "norm", "LRR between eviction by lot (0) and the oracle (1)", "share", "more"),
+    Measure(
+        "norm",
+        "norm",
+        "LRR between eviction by lot (0) and the oracle, a strong reference (1)",
+        "share",
+        "more",
+    ),
     Measure("fr", "FR", "references that only a pointer in the window leads to", "count", "less"),
     Measure("loss", "LOSS", "references that nothing in the window leads to", "count", "less"),
     Measure("over", "OVER", "calls above the budget", "count", "less"),

@@ -28,7 +28,7 @@ __all__ = [
 
 BASELINES: Final[tuple[str, ...]] = tuple(_core.replay_baselines())
 """Policies that stand for what people do today, and ``oracle`` and ``oracle-lines``, which know
-what later actions will take."""
+what later actions will take: strong references, not bounds."""
 
 DEFAULT_POLICIES: Final[tuple[str, ...]] = ("adaptive", *BASELINES)
 

@@ -84,8 +84,8 @@ class Outcome:
         planted: standing instructions that were planted.
         planted_read: those that could be read in the window after the whole run.
         compactions: how often room was made; None where that happens before every call.
-        compactions_bound: how often it had to be at most: 1.2 times the new tokens by the band
-            between trigger and target, rounded up.
+        compactions_bound: how often it should be at most: 1.2 times the new tokens by the band
+            between trigger and target (of a small budget the higher one), rounded up.
         steady_calls: calls after the first without a compaction.
         stable_calls: those whose window begins with the whole window before.
         stub_share: the largest share of the tokens so far that stubs took.

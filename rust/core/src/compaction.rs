@@ -380,7 +380,7 @@ impl<T: Text> Compaction<'_, T> {
             let reason = if kept.is_recent {
                 Reason::Recent
             } else if kept.level == shown.level && kept.tokens == shown.tokens {
-                Reason::Salient
+                Reason::Unchanged
             } else {
                 Reason::Outranked
             };

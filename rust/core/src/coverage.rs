@@ -14,6 +14,9 @@ use std::ops::Range;
 /// Lines up to this number are searched exactly.
 pub const EXACT_LINES: usize = 12;
 
+/// Names up to this number, since every choice that is looked at looks at all of them.
+const EXACT_NAMES: usize = 512;
+
 /// Lines that open together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
@@ -223,7 +226,7 @@ impl<'a> State<'a> {
 /// ```
 pub fn cover(instance: &Instance, capacity: u64) -> Cover {
     let mut best = greedy(instance, capacity);
-    if instance.lines.len() <= EXACT_LINES {
+    if instance.lines.len() <= EXACT_LINES && instance.names.len() <= EXACT_NAMES {
         search(instance, capacity, &mut best);
     }
     best.upper_bound = upper_bound(instance, &best.lines, capacity).max(best.value);
@@ -233,7 +236,9 @@ pub fn cover(instance: &Instance, capacity: u64) -> Cover {
 /// Only the forced lines.
 fn forced(state: &mut State<'_>) -> Cover {
     let mut found = Cover::default();
-    for &line in &state.instance.forced {
+    let count = state.instance.lines.len();
+    let known = |line: &&u32| (**line as usize) < count;
+    for &line in state.instance.forced.iter().filter(known) {
         let (value, tokens) = state.take(line);
         found.lines.push(line);
         found.tokens += tokens;
@@ -331,8 +336,29 @@ fn search(instance: &Instance, capacity: u64, best: &mut Cover) {
     let mut state = State::new(instance);
     let base = forced(&mut state);
     let room = capacity.saturating_sub(base.tokens);
-    let mut taken = base.lines;
+    let before = best.value;
+    let mut taken = base.lines.clone();
     visit(&state, 0, room, base.value, &mut taken, best);
+    if best.value > before {
+        (best.lines, best.density) = in_order(state, base.lines, &best.lines);
+    }
+}
+
+/// The lines of `chosen` behind those taken already, the best value per token first, and the figure
+/// of the last.
+fn in_order(mut state: State<'_>, mut taken: Vec<u32>, chosen: &[u32]) -> (Vec<u32>, f64) {
+    let mut left: Vec<u32> = chosen[taken.len()..].to_vec();
+    let mut density = 0.0;
+    while let Some(at) = (0..left.len()).max_by(|&a, &b| {
+        let [a, b] = [a, b].map(|at| state.offer(left[at]));
+        a.cmp(&b)
+    }) {
+        let line = left.remove(at);
+        density = state.offer(line).map_or(0.0, |offer| offer.density);
+        state.take(line);
+        taken.push(line);
+    }
+    (taken, density)
 }
 
 fn visit(

@@ -22,7 +22,7 @@ pub struct StepReport {
     pub tokens: u32,
     /// Tokens of the original.
     pub original_tokens: u32,
-    /// How much it matters for the next call, 0..1.
+    /// How telling it looks by age, role and signals, 0..1; a description that decides nothing.
     pub salience: f32,
     /// Whether it may be approximated.
     pub fidelity: Fidelity,

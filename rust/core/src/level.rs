@@ -62,9 +62,9 @@ pub enum Reason {
     Recent,
     /// Nothing had to go since it came.
     NoPressure,
-    /// Chosen for its salience.
-    Salient,
-    /// Lowered, since others were worth more per token.
+    /// A compaction found its lines worth their tokens and left it as it was.
+    Unchanged,
+    /// Lowered, since lines of others were worth more per token.
     Outranked,
     /// Dropped as one of the oldest.
     Oldest,
@@ -79,7 +79,7 @@ impl Reason {
         Self::Pinned,
         Self::Recent,
         Self::NoPressure,
-        Self::Salient,
+        Self::Unchanged,
         Self::Outranked,
         Self::Oldest,
     ];
@@ -93,7 +93,7 @@ impl Reason {
             Self::Pinned => "pinned",
             Self::Recent => "recent",
             Self::NoPressure => "no pressure yet",
-            Self::Salient => "salient",
+            Self::Unchanged => "unchanged",
             Self::Outranked => "outranked",
             Self::Oldest => "oldest",
         }

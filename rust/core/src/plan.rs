@@ -429,7 +429,8 @@ pub fn fidelity<T: Text>(transcript: &Transcript<T>, step: u32) -> Fidelity {
 /// How many of the newest steps count as fresh for an unsolved error.
 const FRESH_STEPS: u32 = 6;
 
-/// How much a step matters for the next call, in 0..1, as `policy.salience` weighs it.
+/// How telling a step looks by its age, role and signals, in 0..1, as `policy.salience` weighs it.
+/// A description for reports: the planner chooses lines by what they hold.
 pub fn salience<T: Text>(transcript: &Transcript<T>, policy: &Policy, step: u32) -> f64 {
     let weights = &policy.salience;
     let Some(bounds) = transcript.steps().get(step as usize) else {

@@ -9,7 +9,8 @@ use crate::salience::likelihood::Likelihood;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// A level for every step under one budget, least salient first.
+    /// The lines that hold what is most likely needed again, per token and each thing once; what is
+    /// kept of a step makes its level.
     Adaptive,
     /// The hard parts and the newest steps, at most `max_messages` messages.
     SlidingWindow,
@@ -17,7 +18,8 @@ pub enum Strategy {
     TokenWindow,
 }
 
-/// How a step's salience is put together; each weight multiplies a figure in 0..1.
+/// How a step's salience is put together; each weight multiplies a figure in 0..1. Salience
+/// describes steps in reports; no strategy chooses by it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SalienceWeights {
@@ -58,7 +60,7 @@ pub struct Policy {
     /// Share of (budget − pinned) above which a compaction happens. 1.0: the check runs before the
     /// call on exact counts, so waiting to the last moment costs nothing.
     pub trigger: f64,
-    /// Share of (budget − pinned) a compaction goes down to.
+    /// Share of (budget − pinned) a compaction goes down to; a ceiling, not a quota.
     pub target: f64,
     /// The same where (budget − pinned) is small: there a note weighs as much as a line, and little
     /// is rewritten.
@@ -76,9 +78,9 @@ pub struct Policy {
     pub recall: f64,
     /// Share of (budget − pinned) up to which the newest message stays whole.
     pub newest: f64,
-    /// How salience is put together.
+    /// How the salience that reports show is put together; it decides nothing.
     pub salience: SalienceWeights,
-    /// How likely an identifier is needed again.
+    /// How likely an identifier is needed again: what a line is worth.
     pub likelihood: Likelihoods,
 }
 
@@ -88,7 +90,7 @@ pub struct Policy {
 pub struct Likelihoods {
     /// Runs of agents.
     pub agent: Likelihood,
-    /// Conversations where more than a fifth of the messages are the user's.
+    /// Conversations where more than a fifth of the messages begin a turn of the user's.
     pub dialogue: Likelihood,
 }
 

@@ -4,11 +4,11 @@
 //! repeats that check when the assistant message arrives, and finds the same, so asking changes
 //! nothing and a rebuild from the log gives the same bytes.
 
-mod legacy;
+mod handover;
 mod recall;
 mod settings;
 
-pub use self::legacy::{Carried, Gone};
+pub use self::handover::{Carried, Gone};
 pub(crate) use self::recall::fence;
 use self::recall::{check, place};
 pub use self::settings::MAX_TOKENS;

@@ -91,6 +91,12 @@ impl PyLintProgress {
         })
     }
 
+    /// Index of the first message that the next check needs.
+    #[getter]
+    fn start(&self) -> usize {
+        self.progress.start()
+    }
+
     /// Whether there is no error in `messages`, which are those of the last call and more behind
     /// them. False may also mean that only a look at the whole list can tell.
     #[allow(

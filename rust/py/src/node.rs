@@ -2,9 +2,11 @@
 //!
 //! Dicts take the fast path: interned keys, no Python code runs. Anything with attributes (the
 //! message classes of the SDKs, dataclasses) reads as a map of its public fields; nothing is
-//! imported to recognise it. An attribute that raises is a field that is not there.
+//! imported to recognise it. A field that raises is there, with a value of no kind, so that whoever
+//! reads it says where it stands instead of going on without it.
 
 use pyo3::PyTypeInfo;
+use pyo3::exceptions::PyKeyError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
@@ -84,6 +86,14 @@ impl<'py> PyNode<'py> {
         Self { object, form }
     }
 
+    /// A value that could not be read.
+    fn failed(error: PyErr, py: Python<'py>) -> Self {
+        Self {
+            object: error.into_value(py).into_bound(py).into_any(),
+            form: Form::Other,
+        }
+    }
+
     fn string(&self) -> Option<&Bound<'py, PyString>> {
         match self.form {
             Form::Text => self.object.cast().ok(),
@@ -128,8 +138,15 @@ impl Node for PyNode<'_> {
         let key = interned(self.object.py(), key);
         let value = match self.form {
             Form::Dict => self.object.cast::<PyDict>().ok()?.get_item(key).ok()?,
-            Form::Mapping => self.object.get_item(key).ok(),
-            Form::Object => self.object.getattr_opt(key).ok()?,
+            Form::Mapping => match self.object.get_item(key) {
+                Ok(value) => Some(value),
+                Err(error) if error.is_instance_of::<PyKeyError>(self.object.py()) => None,
+                Err(error) => return Some(Self::failed(error, self.object.py())),
+            },
+            Form::Object => match self.object.getattr_opt(key) {
+                Ok(value) => value,
+                Err(error) => return Some(Self::failed(error, self.object.py())),
+            },
             _ => None,
         };
         value.map(PyNode::new)

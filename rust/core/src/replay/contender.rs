@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::Policy;
 
-/// Share of the free budget above which a batched baseline makes room, and down to which it does;
-/// those of satchel's defaults, so that prices compare.
+/// Share of the free budget above which a batched baseline makes room, and down to which it does:
+/// those of satchel's defaults where the free budget is not small, so that prices compare.
 pub(super) const TRIGGER: f64 = 1.0;
 /// See [`TRIGGER`].
 pub(super) const TARGET: f64 = 0.8;
@@ -16,7 +16,7 @@ pub(super) const TARGET: f64 = 0.8;
 pub enum Contender {
     /// A policy of satchel's, through the working set, as in production.
     Satchel(Box<Policy>),
-    /// A policy that stands for what people do, or for a limit.
+    /// A policy that stands for what people do, or a reference.
     Baseline(Baseline),
 }
 
@@ -44,7 +44,7 @@ pub enum Baseline {
     HeadTail,
     /// Knows what later actions will take: whole messages by what they hold of it per token.
     Oracle,
-    /// The same with single lines: what no policy without page-in can exceed.
+    /// The same with single lines: a strong reference, not a bound.
     OracleLines,
 }
 
@@ -84,6 +84,14 @@ impl Contender {
         match self {
             Self::Satchel(policy) => &policy.name,
             Self::Baseline(baseline) => baseline.name(),
+        }
+    }
+
+    /// Share of the free budget between trigger and target, where that is `free` tokens.
+    pub(super) fn band(&self, free: u64) -> f64 {
+        match self {
+            Self::Satchel(policy) => policy.trigger - policy.target_of(free),
+            Self::Baseline(_) => TRIGGER - TARGET,
         }
     }
 

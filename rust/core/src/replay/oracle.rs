@@ -2,8 +2,9 @@
 //!
 //! When the budget is full it chooses, among what is still visible, what covers most future
 //! references per token: greedy weighted coverage, really lazy. A reference counts if its newest
-//! earlier copy is in what is there now; a later copy will come by itself. It calls for no pages,
-//! so what it misses no policy without page-in can have.
+//! earlier copy is in what is there now; a later copy will come by itself. It calls for no pages. A
+//! strong reference and no bound: greedy is not optimal, and it chooses only when the budget is
+//! full, from what it has kept so far.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Options;
-use super::contender::{Contender, TARGET, TRIGGER};
+use super::contender::Contender;
 use super::recording::{Call, Recording, Reference, lines_of};
 use super::texts::{read_actions, read_texts};
 use super::unit::{Overlap, View};
@@ -73,7 +73,8 @@ pub struct Outcome {
     pub planted_read: u32,
     /// How often room was made; none where that happens before every call.
     pub compactions: Option<u32>,
-    /// How often it had to be at most: 1.2 × (new tokens ÷ the band between trigger and target),
+    /// How often it should be at most: 1.2 × (new tokens ÷ the band between trigger and target,
+    /// as [`Policy::target_of`](crate::policy::Policy::target_of) gives it for the free budget),
     /// rounded up.
     pub compactions_bound: u32,
     /// Calls after the first without a compaction.
@@ -141,8 +142,7 @@ struct Miss {
 pub(super) struct Tally<'a> {
     recording: &'a Recording,
     options: &'a Options,
-    /// The share of the free budget between trigger and target.
-    band: f64,
+    contender: &'a Contender,
     out: Outcome,
     misses: BTreeMap<u32, Miss>,
     /// Messages that hold each identifier, newest last; made when the first one is missed.
@@ -152,17 +152,13 @@ pub(super) struct Tally<'a> {
 impl<'a> Tally<'a> {
     pub(super) fn new(
         recording: &'a Recording,
-        contender: &Contender,
+        contender: &'a Contender,
         options: &'a Options,
     ) -> Self {
-        let band = match contender {
-            Contender::Satchel(policy) => policy.trigger - policy.target,
-            Contender::Baseline(_) => TRIGGER - TARGET,
-        };
         Self {
             recording,
             options,
-            band,
+            contender,
             out: Outcome {
                 policy: contender.name().to_owned(),
                 ..Outcome::default()
@@ -284,7 +280,7 @@ impl<'a> Tally<'a> {
         let pinned = recording.upper(recording.pinned_tokens);
         let free = recording.budget.saturating_sub(pinned);
         let new = recording.total_tokens - recording.pinned_tokens;
-        let band = free as f64 * self.band;
+        let band = free as f64 * self.contender.band(free);
         self.out.compactions_bound = if band >= 1.0 {
             (1.2 * new as f64 / band).ceil() as u32
         } else {

@@ -18,7 +18,8 @@ pub const PLANTED: [&str; 3] = [
     "Do not use the account ops_reserve_36 unless I say so.",
 ];
 
-/// Share of the budget that the planted messages may take: what the design promises to keep.
+/// Share of the budget that the planted messages may take: a window keeps standing instructions up
+/// to that share.
 const SHARE: f64 = 0.1;
 
 /// The run with instructions of the user between its steps, and which messages they are. Fewer

@@ -173,7 +173,7 @@ impl Index {
         for message in self.len()..end.min(transcript.len()) {
             self.read(transcript, message);
             if self.names.len() > MOST {
-                self.forget_unused();
+                self.forget_half();
             }
         }
     }
@@ -283,23 +283,24 @@ impl Index {
         known.start = found.start as u32;
     }
 
-    /// Forgets the older half of what no action ever used.
-    fn forget_unused(&mut self) {
-        let mut ages: Vec<u32> = self
-            .names
-            .values()
-            .filter(|known| known.acted == 0)
-            .map(|known| known.newest)
-            .collect();
+    /// Forgets the half that matters least: what no action ever used, the oldest first, then what one
+    /// did.
+    fn forget_half(&mut self) {
         let goal = self.names.len().saturating_sub(MOST / 2);
+        let age = |known: &Known| (known.acted > 0, known.newest);
+        let mut ages: Vec<_> = self.names.values().map(age).collect();
         ages.sort_unstable();
-        let Some(&limit) = ages.get(goal.min(ages.len()).saturating_sub(1)) else {
+        let Some(&limit) = ages.get(goal.saturating_sub(1)) else {
             return;
         };
+        // Of those that are as old as the last one that goes.
+        let mut ties = goal - ages.partition_point(|age| *age < limit);
         let mut places = Vec::with_capacity(self.names.len());
         let mut kept = 0u32;
         self.names.retain(|_, known| {
-            let stays = known.acted > 0 || known.newest > limit;
+            let is_tie = age(known) == limit && ties > 0;
+            ties -= usize::from(is_tie);
+            let stays = age(known) >= limit && !is_tie;
             places.push(stays.then_some(kept));
             kept += u32::from(stays);
             stays

@@ -2,11 +2,10 @@
 //!
 //! Every rule looks at a run of messages, at the last message, or at something that may occur once
 //! in a request. So a list whose start was right is checked from the last turn of the assistant
-//! that begins before its end was; ids are remembered, and a cache mark anywhere gives up. A window
-//! of 10,000 messages takes 20 ms to lint as a whole and 20 us to go on with.
+//! that begins before its end was; ids are remembered, and a cache mark anywhere gives up. To go on
+//! with a window costs what its last turns cost, however long it is.
 
-use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::anthropic::{ServerTool, server_tool};
 use super::{Request, Rule, Severity, Violation, check_read, read_all};
@@ -16,6 +15,7 @@ use crate::dialect::repair::marks;
 use crate::error::Result;
 use crate::message::{Body, Message, PartKind, Role};
 use crate::node::{Node, Text};
+use crate::salience::identifiers::hash_name;
 
 /// How far a growing list has been found right.
 #[derive(Clone, Debug, Default)]
@@ -80,23 +80,28 @@ fn last_turn<T: Text>(messages: &[Result<Message<T>>]) -> usize {
 /// Index of the first message with a call of a server tool whose result is still to come: it
 /// matters to whatever follows.
 fn first_pending<T: Text>(messages: &[Result<Message<T>>]) -> usize {
-    let is_pending = |message: &Result<Message<T>>| {
-        let parts = message.iter().flat_map(|message| &message.parts);
-        let mut open = 0_i64;
-        for part in parts {
+    let mut pending: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, message) in messages.iter().enumerate() {
+        for part in message.iter().flat_map(|message| &message.parts) {
             let (PartKind::Opaque, Body::Value(block)) = (part.kind, &part.body) else {
                 continue;
             };
             match server_tool(block) {
-                Some(ServerTool::Call(_)) => open += 1,
-                Some(ServerTool::Result(_)) => open -= 1,
+                Some(ServerTool::Call(id)) => {
+                    pending
+                        .entry(id.with(str::to_owned))
+                        .or_default()
+                        .push(index);
+                }
+                Some(ServerTool::Result(id)) => {
+                    id.with(|id| pending.get_mut(id).and_then(Vec::pop));
+                }
                 None => {}
             }
         }
-        open != 0
-    };
-    let found = messages.iter().position(is_pending);
-    found.unwrap_or(messages.len())
+    }
+    let first = pending.values().flatten().min();
+    first.copied().unwrap_or(messages.len())
 }
 
 /// The ids that may occur once in a request, with the index of their message.
@@ -113,24 +118,17 @@ fn ids_of<N: Node>(
                 let calls = parts.filter(|part| part.kind == PartKind::Call);
                 ids.extend(calls.filter_map(|part| {
                     let id = part.key.as_deref()?.id.as_ref()?;
-                    Some((index, id.with(hash)))
+                    Some((index, id.with(|id| hash_name(id.as_bytes()))))
                 }));
             }
         }
         Dialect::Responses => {
             for (index, node) in nodes.iter().enumerate() {
                 let id = Item::of(node).own_id(node);
-                ids.extend(id.map(|id| (index, hash(&id))));
+                ids.extend(id.map(|id| (index, hash_name(id.as_bytes()))));
             }
         }
         _ => {}
     }
     ids
-}
-
-fn hash(id: &str) -> u64 {
-    // Fixed keys: the same on every run.
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    hasher.finish()
 }

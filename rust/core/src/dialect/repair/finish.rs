@@ -168,11 +168,15 @@ fn start_with_user<T: Text>(drafts: &mut Vec<Draft<'_, T>>, mode: Mode) {
         .iter()
         .position(may_start)
         .map_or(drafts.len(), |offset| first + offset);
+    let is_reference = drafts.get(start).is_some_and(is_stored);
     let mut at = 0;
     drafts.retain(|draft| {
         at += 1;
         at > start || draft.role.is_instruction()
     });
+    if is_reference {
+        return;
+    }
     // The calls of these results went.
     if let Some(draft) = drafts.iter_mut().find(|draft| !draft.role.is_instruction()) {
         draft.pieces.retain(|piece| piece.kind != PartKind::Result);

@@ -76,7 +76,24 @@ pub(crate) fn rendered(
     if structure == Structure::Json && is_divided {
         return json_render::rendered(text, units, &keep, pointer);
     }
-    lines(text, structure, units, &keep, pointer)
+    let short = lines(text, structure, units, &keep, pointer);
+    let is_lone_string =
+        structure == Structure::Json && units.len() == 1 && text.trim_start().starts_with('"');
+    if !is_lone_string {
+        return short;
+    }
+    // Its marker is a string too.
+    let quoted = serde_json::Value::from(short.text.trim_end()).to_string();
+    if quoted.len() >= text.len() {
+        return Rendered {
+            text: text.to_owned(),
+            left_out: 0,
+        };
+    }
+    Rendered {
+        text: quoted,
+        left_out: short.left_out,
+    }
 }
 
 /// Which units are kept, those that kept ones need included.
