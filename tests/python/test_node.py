@@ -254,7 +254,7 @@ def test_cycles_are_too_deep() -> None:
     assert (caught.value.index, caught.value.value, caught.value.limit) == (0, 129, 128)
 
 
-def test_fields_that_raise_are_missing() -> None:
+def test_fields_that_raise_are_errors_with_their_place() -> None:
     class Hostile:
         role = "user"
 
@@ -262,7 +262,9 @@ def test_fields_that_raise_are_missing() -> None:
         def content(self) -> str:
             raise ValueError
 
-    assert _core.describe_message(Hostile(), "openai")["parts"] == []
+    with pytest.raises(errors.InputError, match="content must be") as caught:
+        _core.describe_message(Hostile(), "openai")
+    assert caught.value.index == 0
 
 
 @pytest.mark.parametrize("dialect", ["klingon", "", "OpenAI"])

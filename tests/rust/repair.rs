@@ -444,3 +444,34 @@ fn a_reference_stays_with_the_results_behind_it() {
     ];
     check(Dialect::Responses, &answered).unwrap();
 }
+
+#[test]
+fn reasoning_and_an_empty_prefill_go_together() {
+    let history = [
+        json!({"role": "user", "content": "go"}),
+        json!({"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "c2ln"}]}),
+        json!({"role": "assistant", "content": null}),
+    ];
+    check(Dialect::Anthropic, &history).unwrap();
+}
+
+#[test]
+fn an_approval_names_its_request() {
+    let ask = json!({"type": "message", "role": "user", "content": "go"});
+    let request = |id: &str| {
+        json!({"type": "mcp_approval_request", "id": id, "name": "f",
+        "arguments": "{}", "server_label": "s"})
+    };
+    let nameless = json!({"type": "mcp_approval_response", "approve": true});
+    for id in ["mcpr_1", "\u{fc} \u{fc}"] {
+        let history = [ask.clone(), request(id), nameless.clone()];
+        check(Dialect::Responses, &history).unwrap();
+    }
+    let mended = mend(
+        Dialect::Responses,
+        &[ask, request("mcpr_1"), nameless],
+        Mode::Synthesize,
+    );
+    assert_eq!(mended.unwrap()[2]["approval_request_id"], "mcpr_1");
+}

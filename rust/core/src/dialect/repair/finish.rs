@@ -132,11 +132,9 @@ fn drop_hollow<T: Text>(drafts: &mut Vec<Draft<'_, T>>) {
             .take_while(|draft| draft.role == Role::Assistant)
             .count();
         let turn = &drafts[at..at + run];
-        if run > 0
-            && turn
-                .iter()
-                .all(|draft| draft.is_hollow() && draft.whole > 0)
-        {
+        // An empty prefill behind reasoning adds nothing; alone it may stay.
+        let is_hollow = turn.iter().all(Draft::is_hollow) && turn.iter().any(|turn| turn.whole > 0);
+        if is_hollow {
             is_kept[at..at + run].fill(false);
         }
         at += run.max(1);

@@ -383,7 +383,13 @@ fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pa
         call.new_id.clone_from(&id);
         let Some(id) = id else { continue };
         if Some(&id) != call.id.as_ref() {
-            let path = write::call_id(dialect);
+            // A request for approval has the id of the item; a search for tools has no name.
+            let is_request = draft.item == Some(Item::Question) && call.name.is_some();
+            let path = if is_request {
+                vec![PathStep::Key("id")]
+            } else {
+                write::call_id(dialect)
+            };
             drafts[call.draft].pieces[call.piece]
                 .edits
                 .push(Edit::Set(path, draft::string(id.as_str())));
@@ -400,7 +406,14 @@ fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pa
                 }
             };
             if !is_same {
-                let path = write::result_id(dialect);
+                let is_approval = result
+                    .part
+                    .is_some_and(|part| part.place == Place::Field(Field::Approve));
+                let path = if is_approval {
+                    vec![PathStep::Key("approval_request_id")]
+                } else {
+                    write::result_id(dialect)
+                };
                 let edit = Edit::Set(path, draft::string(id));
                 drafts[draft].pieces[piece].edits.push(edit);
             }
