@@ -252,7 +252,7 @@ def places(after: Sequence[Message], before: Sequence[Message]) -> list[int]:
 def _may_move(message: Message) -> bool:
     if message.get("role") in {"system", "developer", "tool", "function"}:
         return True
-    marks = ("tool_result", "toolResult", "functionResponse", "_output")
+    marks = ("tool_result", "toolResult", "functionResponse", "_output", "mcp_approval_response")
     return any(mark in json.dumps(message, default=str) for mark in marks)
 
 
