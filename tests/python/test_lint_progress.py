@@ -89,9 +89,14 @@ def test_windows_of_a_damaged_history_are_checked_as_a_whole() -> None:
 
 
 def test_a_server_tool_that_is_answered_later_does_not_hold_it_back() -> None:
-    server = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
-    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
-    use = {"type": "tool_use", "id": "a", "name": "look", "input": {}}
+    server: Message = {
+        "type": "server_tool_use",
+        "id": "srvtoolu_1",
+        "name": "web_search",
+        "input": {},
+    }
+    found: Message = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    use: Message = {"type": "tool_use", "id": "a", "name": "look", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "a", "content": "row"}
     said = {"type": "text", "text": "so"}
     messages: list[Message] = [
