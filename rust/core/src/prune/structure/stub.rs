@@ -31,7 +31,7 @@ const SIGNATURE: f32 = 0.65;
 /// let text = "running 3 tests\ntest b ... FAILED\n2 passed; 1 failed\n";
 /// assert_eq!(
 ///     stub_line(text, Structure::Log, "cargo test", "p_7"),
-///     "[paged out: cargo test: 2 passed; 1 failed; 3 lines, 52 bytes; page_in(\"p_7\")]"
+///     "[paged out: cargo test: test b ... FAILED; 3 lines, 53 bytes; page_in(\"p_7\")]"
 /// );
 /// ```
 pub fn stub_line(text: &str, structure: Structure, tool_name: &str, pointer: &str) -> String {
