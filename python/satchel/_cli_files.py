@@ -95,7 +95,7 @@ def replace_file(path: str, text: str) -> None:
                 os.fsync(file.fileno())
                 Path(file.name).chmod(mode & 0o7777)
                 Path(file.name).replace(real)
-            except BaseException:
+            except BaseException:  # an interrupt too must leave no half file behind
                 Path(file.name).unlink(missing_ok=True)
                 raise
     except OSError as error:

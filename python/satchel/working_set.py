@@ -319,7 +319,7 @@ class WorkingSet:
         self._past.append(before)
         try:
             self._era = self._opened([{**self._said, **event}], (), opening)
-        except Exception:
+        except Exception:  # undone and raised again: the log goes on as it was
             self._past.pop()
             self._system, self._tools = request
             raise
