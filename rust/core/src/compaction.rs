@@ -241,7 +241,7 @@ impl<T: Text> Compaction<'_, T> {
         let same = before
             .shown
             .iter()
-            .zip(&plan.shown)
+            .zip(plan.shown.iter())
             .take_while(|(old, new)| old.step == new.step && old.edits == new.edits)
             .count();
         let changed = plan.shown.get(same).map_or(u32::MAX, |shown| shown.step);
@@ -284,15 +284,16 @@ impl<T: Text> Compaction<'_, T> {
                 closed: false,
                 placeholder_tokens: 0,
             };
-            match plan.shown.binary_search_by_key(&step, |shown| shown.step) {
-                Ok(at) if plan.shown[at].level != Level::Verbatim => {
+            let own = Arc::make_mut(&mut plan.shown);
+            match own.binary_search_by_key(&step, |shown| shown.step) {
+                Ok(at) if own[at].level != Level::Verbatim => {
                     let Shown {
                         closed,
                         placeholder_tokens,
                         ..
-                    } = plan.shown[at];
+                    } = own[at];
                     let tokens = bounds.tokens + placeholder_tokens;
-                    plan.shown[at] = Shown {
+                    own[at] = Shown {
                         tokens,
                         closed,
                         placeholder_tokens,
@@ -306,7 +307,7 @@ impl<T: Text> Compaction<'_, T> {
                     let placeholder_tokens =
                         placeholder_tokens(self.settings, self.transcript, step);
                     let tokens = bounds.tokens + placeholder_tokens;
-                    plan.shown.insert(
+                    own.insert(
                         at,
                         Shown {
                             tokens,
@@ -376,7 +377,7 @@ impl<T: Text> Compaction<'_, T> {
                 plan.decide(step, Level::Gone, Reason::Outranked);
                 continue;
             }
-            let shown = &mut plan.shown[kept.shown];
+            let shown = &mut Arc::make_mut(&mut plan.shown)[kept.shown];
             let reason = if kept.is_recent {
                 Reason::Recent
             } else if kept.level == shown.level && kept.tokens == shown.tokens {
@@ -409,7 +410,7 @@ impl<T: Text> Compaction<'_, T> {
     fn remove(&self, plan: &mut Plan, gone: &[usize]) {
         let (mut at, mut next) = (0, gone.iter().copied().peekable());
         let (mut steps, mut tokens) = (0, 0);
-        plan.shown.retain(|shown| {
+        Arc::make_mut(&mut plan.shown).retain(|shown| {
             let doomed = next.next_if_eq(&at).is_some();
             at += 1;
             if doomed {

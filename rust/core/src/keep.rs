@@ -251,7 +251,7 @@ struct Placed {
 impl<T: Text> Keeper<'_, T> {
     /// The identifiers of the messages that stay.
     fn read_pinned(&mut self) {
-        for shown in &self.plan.shown {
+        for shown in self.plan.shown.iter() {
             if hard_reason(self.transcript, &self.plan.pins, shown.step).is_none() {
                 continue;
             }

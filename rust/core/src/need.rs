@@ -11,11 +11,13 @@ use std::fmt::Write as _;
 use crate::compaction::hard_tokens;
 use crate::error::Result;
 use crate::keep::newest_of;
+use crate::level::Level;
 use crate::node::Text;
 use crate::plan::{Plan, Recall, Settings};
 use crate::policy::Strategy;
-use crate::salience::index::{Index, Known, LineAt, scan};
-use crate::salience::likelihood::{Moment, Spot};
+use crate::salience::index::{Index, Known, LineAt, Names, scan};
+use crate::salience::likelihood::{Likelihood, Moment, Spot};
+use crate::salience::reach::{Look, Reach, Reaching, Threshold};
 use crate::shrink::with_text;
 use crate::transcript::Transcript;
 use crate::working_set::fence;
@@ -40,6 +42,28 @@ const LONG_BYTES: u32 = 8 * LONG_TOKENS as u32;
 /// The least likelihood of a line's identifiers together.
 const LEAST_VALUE: f64 = 0.02;
 
+/// What a search at a boundary rests on: a function of the transcript and of the settings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Search {
+    /// What is known of the identifiers.
+    pub(crate) index: Index,
+    /// How far lines reach that the window does not show.
+    reach: Reach,
+}
+
+impl Search {
+    /// Forgets what rests on the settings.
+    pub(crate) fn forget_bounds(&mut self) {
+        self.reach = Reach::default();
+    }
+}
+
+/// Words and identifiers of the newest messages.
+struct Newest {
+    words: Names,
+    names: Names,
+}
+
 /// A line that may come back.
 struct Candidate {
     line: LineAt,
@@ -56,30 +80,50 @@ pub(crate) fn needed<T: Text>(
     plan: &Plan,
     transcript: &Transcript<T>,
     settings: &Settings,
-    index: &mut Index,
+    search: &mut Search,
 ) -> Result<Option<Recall>> {
     let policy = &settings.policy;
     if plan.compactions == 0 || policy.strategy != Strategy::Adaptive || policy.recall <= 0.0 {
         return Ok(None);
     }
+    let Search { index, reach } = search;
     index.advance(transcript, transcript.len());
-    let names = candidates(plan, transcript, index);
-    if names.is_empty() {
+    let (words, names) = newest_of(transcript, transcript.len(), NEWEST, MOST_WORDS);
+    let newest = Newest { words, names };
+    let weights = if index.is_dialogue() {
+        &policy.likelihood.dialogue
+    } else {
+        &policy.likelihood.agent
+    };
+    let threshold = Threshold {
+        value: LEAST_VALUE,
+        density: plan.density,
+        tokens: LONG_TOKENS,
+    };
+    let look = reach.look(transcript, index, weights, threshold, plan.compactions);
+    let reaching = reaching(plan, transcript, index, &newest, look);
+    if reaching.is_empty() {
         return Ok(None);
     }
     let total = settings.base_tokens() + plan.history_tokens;
-    let pinned = settings.base_tokens() + hard_tokens(plan, transcript);
     let room = settings.room();
-    let share = (policy.recall * room.saturating_sub(pinned) as f64) as u64;
     let around = u64::from(settings.message_tokens);
+    let pinned = settings.base_tokens() + hard_tokens(plan, transcript);
+    let share = (policy.recall * room.saturating_sub(pinned) as f64) as u64;
     let limit = share
         .saturating_sub(plan.automatic_tokens())
         .min(room.saturating_sub(total + around));
-    let mut lines = judge(transcript, settings, index, &names);
+    if limit == 0 {
+        return Ok(None);
+    }
+    let mut names = candidates(plan, transcript, index, &newest);
+    // Those whose line cannot come back are not worth reading it.
+    names.retain(|(_, known)| reaching.contains(known.line));
+    let mut lines = judge(transcript, weights, index, &newest, &names);
     lines.retain(|line| {
-        line.value >= LEAST_VALUE
-            && line.tokens < LONG_TOKENS
-            && line.value >= plan.density * line.tokens
+        line.value >= threshold.value
+            && line.tokens < threshold.tokens
+            && line.value >= threshold.density * line.tokens
     });
     lines.sort_by(|a, b| {
         let (left, right) = (a.value * b.tokens, b.value * a.tokens);
@@ -112,35 +156,63 @@ pub(crate) fn needed<T: Text>(
     Ok(None)
 }
 
+/// Lines that could come back, were all that [`candidates`] looks for judged.
+fn reaching<T: Text>(
+    plan: &Plan,
+    transcript: &Transcript<T>,
+    index: &Index,
+    newest: &Newest,
+    mut look: Look<'_, T>,
+) -> Reaching {
+    let is_hidden = |message: u32, line: LineAt| {
+        line.bytes() < LONG_BYTES && !is_kept(plan, transcript, message as usize, line)
+    };
+    for word in &newest.words {
+        look.add_part(*word, is_hidden);
+    }
+    let names = newest.names.iter();
+    for line in names.filter_map(|name| index.get(*name)?.before) {
+        if line.bytes() < LONG_BYTES {
+            look.add_line(line, is_hidden);
+        }
+    }
+    look.reaching()
+}
+
 /// Identifiers that are paged out and have to do with the newest messages.
 fn candidates<T: Text>(
     plan: &Plan,
     transcript: &Transcript<T>,
     index: &Index,
+    newest: &Newest,
 ) -> Vec<(u64, Known)> {
     let end = transcript.len();
-    let (words, names) = newest_of(transcript, end, NEWEST, MOST_WORDS);
     let mut found: Vec<(u64, Known)> = Vec::new();
     let mut offer = |hash: u64, known: &Known| {
         if found.len() < MOST_CANDIDATES
             && (known.newest as usize) + NEWEST < end
             && known.line.bytes() < LONG_BYTES
-            && !is_visible(plan, transcript, known.line)
+            && !is_visible(plan, transcript, known.newest as usize, known.line)
         {
             found.push((hash, *known));
         }
     };
-    for word in &words {
+    for word in &newest.words {
         for (hash, known) in index.with_part(*word) {
             offer(hash, known);
         }
     }
     // Lines that hold an identifier of the newest messages, each once, part by part: reading a part
     // may mean to put its text together.
-    let mut lines: Vec<LineAt> = names
+    let is_hidden = |line: &LineAt| {
+        let message = transcript.message_of_part(line.part as usize);
+        line.bytes() < LONG_BYTES && !is_visible(plan, transcript, message, *line)
+    };
+    let mut lines: Vec<LineAt> = newest
+        .names
         .iter()
         .filter_map(|name| index.get(*name)?.before)
-        .filter(|line| line.bytes() < LONG_BYTES && !is_visible(plan, transcript, *line))
+        .filter(is_hidden)
         .collect();
     lines.sort_unstable();
     lines.dedup();
@@ -171,17 +243,34 @@ fn candidates<T: Text>(
     found
 }
 
-/// Whether the window shows a line.
-fn is_visible<T: Text>(plan: &Plan, transcript: &Transcript<T>, line: LineAt) -> bool {
-    if plan
-        .recalls
-        .iter()
-        .any(|recall| recall.lines.binary_search(&line).is_ok())
-    {
-        return true;
+/// Whether the window shows a line of a message.
+fn is_visible<T: Text>(
+    plan: &Plan,
+    transcript: &Transcript<T>,
+    message: usize,
+    line: LineAt,
+) -> bool {
+    is_kept(plan, transcript, message, line)
+        || plan
+            .recalls
+            .iter()
+            .any(|recall| recall.lines.binary_search(&line).is_ok())
+}
+
+/// Whether the window shows a line at its own place.
+fn is_kept<T: Text>(
+    plan: &Plan,
+    transcript: &Transcript<T>,
+    message: usize,
+    line: LineAt,
+) -> bool {
+    let step = transcript.rows()[message].step;
+    match plan.fates.get(step as usize).map(|fate| fate.level) {
+        Some(Level::Verbatim) => return true,
+        Some(Level::Gone) => return false,
+        _ => {}
     }
-    let message = transcript.message_of_part(line.part as usize);
-    let Some(shown) = plan.find(transcript.rows()[message].step) else {
+    let Some(shown) = plan.find(step) else {
         return false;
     };
     let edit = shown
@@ -199,29 +288,23 @@ fn is_visible<T: Text>(plan: &Plan, transcript: &Transcript<T>, line: LineAt) ->
 /// What the lines of the candidates are worth.
 fn judge<T: Text>(
     transcript: &Transcript<T>,
-    settings: &Settings,
+    weights: &Likelihood,
     index: &Index,
+    newest: &Newest,
     names: &[(u64, Known)],
 ) -> Vec<Candidate> {
-    let (newest_words, newest_names) = newest_of(transcript, transcript.len(), NEWEST, MOST_WORDS);
-    let likelihoods = &settings.policy.likelihood;
-    let weights = if index.is_dialogue() {
-        &likelihoods.dialogue
-    } else {
-        &likelihoods.agent
-    };
     let moment = Moment {
         weights,
         index,
-        newest_words: &newest_words,
-        newest_names: &newest_names,
+        newest_words: &newest.words,
+        newest_names: &newest.names,
     };
     let mut lines: Vec<Candidate> = Vec::new();
     for group in names.chunk_by(|a, b| a.1.line.part == b.1.line.part) {
         let part = &transcript.all_parts()[group[0].1.line.part as usize];
         with_text(&part.body, |text| {
             let per_byte = f64::from(part.tokens) / text.len().max(1) as f64;
-            let mut newest: Option<(LineAt, Spot)> = None;
+            let mut last: Option<(LineAt, Spot)> = None;
             for (hash, known) in group {
                 let line = known.line;
                 let (start, end) = (line.start as usize, line.end as usize);
@@ -230,17 +313,17 @@ fn judge<T: Text>(
                     continue;
                 };
                 let row = transcript.rows()[known.newest as usize];
-                let spot = match newest {
+                let spot = match last {
                     Some((at, spot)) if at == line => spot,
                     _ => {
                         let found = scan(part, words);
-                        let others = found.filter(|other| newest_names.contains(&other.hash));
+                        let others = found.filter(|other| newest.names.contains(&other.hash));
                         let company = others.take(4).count() as u32;
                         // Where in its text the line stands would cost a look at all of it.
                         Moment::spot(words, u32::MAX / 2, u32::MAX, company)
                     }
                 };
-                newest = Some((line, spot));
+                last = Some((line, spot));
                 let value = moment.likelihood(name, *hash, known, &row, spot);
                 match lines.last_mut() {
                     Some(last) if last.line == line => last.value += value,

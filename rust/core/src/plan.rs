@@ -156,8 +156,9 @@ pub struct Fate {
 /// The level of every step, with all that follows from it.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    pub(crate) shown: Vec<Shown>,
-    pub(crate) fates: Vec<Fate>,
+    /// Shared, like the fates: a plan is copied for every pending boundary that changes something.
+    pub(crate) shown: Arc<Vec<Shown>>,
+    pub(crate) fates: Arc<Vec<Fate>>,
     pub(crate) recalls: Vec<Recall>,
     pub(crate) root: Option<Root>,
     pub(crate) pins: BTreeSet<u32>,
@@ -265,7 +266,7 @@ impl Plan {
     /// Steps by level: verbatim, trimmed, stub, gone.
     pub fn count_levels(&self) -> [u32; 4] {
         let mut counts = [0, 0, 0, self.gone_steps];
-        for shown in &self.shown {
+        for shown in self.shown.iter() {
             counts[Level::Verbatim as usize - shown.level as usize] += 1;
         }
         counts
@@ -282,12 +283,13 @@ impl Plan {
     /// Takes in a message of `tokens` that started a step or joined the newest one.
     pub(crate) fn grow(&mut self, step: u32, tokens: u32) {
         self.history_tokens += u64::from(tokens);
-        match self.shown.last_mut() {
+        let shown = Arc::make_mut(&mut self.shown);
+        match shown.last_mut() {
             Some(last) if last.step == step => {
                 last.tokens += tokens;
             }
             _ => {
-                self.shown.push(Shown {
+                shown.push(Shown {
                     step,
                     level: Level::Verbatim,
                     tokens,
@@ -295,7 +297,7 @@ impl Plan {
                     closed: false,
                     placeholder_tokens: 0,
                 });
-                self.fates.push(Fate {
+                Arc::make_mut(&mut self.fates).push(Fate {
                     level: Level::Verbatim,
                     reason: Reason::NoPressure,
                     compaction: 0,
@@ -306,7 +308,7 @@ impl Plan {
 
     /// Adds the placeholder results of the newest step, whose open calls nobody will answer.
     pub(crate) fn close_newest(&mut self, placeholder_tokens: u32) {
-        if let Some(last) = self.shown.last_mut() {
+        if let Some(last) = Arc::make_mut(&mut self.shown).last_mut() {
             last.closed = true;
             last.placeholder_tokens += placeholder_tokens;
             last.tokens += placeholder_tokens;
@@ -336,9 +338,10 @@ impl Plan {
     /// Goes back to a snapshot.
     pub(crate) fn restore(&mut self, snapshot: Snapshot) {
         let mut fates = std::mem::take(&mut self.fates);
-        fates.truncate(snapshot.steps);
+        let own = Arc::make_mut(&mut fates);
+        own.truncate(snapshot.steps);
         for (step, fate) in snapshot.fates {
-            if let Some(slot) = fates.get_mut(step as usize) {
+            if let Some(slot) = own.get_mut(step as usize) {
                 *slot = fate;
             }
         }
@@ -349,7 +352,7 @@ impl Plan {
     /// Notes where the compaction that is running leaves a step, and why.
     pub(crate) fn decide(&mut self, step: u32, level: Level, reason: Reason) {
         let compaction = self.compactions;
-        if let Some(fate) = self.fates.get_mut(step as usize) {
+        if let Some(fate) = Arc::make_mut(&mut self.fates).get_mut(step as usize) {
             *fate = Fate {
                 level,
                 reason,

@@ -17,13 +17,12 @@ use crate::compaction::{Shortfall, needs_compaction, settle_opener};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventKind};
 use crate::message::{Message, Role};
-use crate::need::needed;
+use crate::need::{Search, needed};
 use crate::node::Text;
 use crate::page::{PageDirectory, Pointer, index_page, not_a_pointer, not_found};
 use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Recall, Settings};
 use crate::render::{Entry, entries};
-use crate::salience::index::Index;
 use crate::shrink::with_text;
 use crate::step::Attachment;
 use crate::tokens::Counter;
@@ -48,8 +47,8 @@ pub struct WorkingSet<T> {
     counters: Vec<Counter>,
     rules: ChatRules,
     plan: Plan,
-    /// What is known of the identifiers; a function of the messages it has read.
-    index: Index,
+    /// What is known of the identifiers.
+    search: Search,
     pending: Option<Pending>,
     /// Messages before the boundary that was checked last and changes nothing.
     quiet: Option<usize>,
@@ -82,6 +81,16 @@ struct Pending {
     plan: Plan,
     shortfall: Option<Shortfall>,
     synthesized: bool,
+}
+
+/// What the check of a boundary has to do.
+#[derive(Debug)]
+enum Due {
+    Nothing,
+    /// All of it.
+    Check,
+    /// These lines come back.
+    Recall(Recall),
 }
 
 /// Figures of one window.
@@ -120,7 +129,7 @@ impl<T: Text> WorkingSet<T> {
             rules: ChatRules::for_counter(settings.dialect, &settings.counter),
             settings,
             plan: Plan::default(),
-            index: Index::default(),
+            search: Search::default(),
             pending: None,
             quiet: None,
             directory: PageDirectory::default(),
@@ -179,7 +188,7 @@ impl<T: Text> WorkingSet<T> {
                 self.plan.restore(plan);
                 self.transcript.go_back(mark);
                 // It may have read what was taken back; it reads again what is needed.
-                self.index = Index::default();
+                self.search = Search::default();
                 self.quiet = None;
                 (self.boundary, self.changed_at) = boundary;
                 self.waiting = waiting;
@@ -259,7 +268,9 @@ impl<T: Text> WorkingSet<T> {
                 self.plan = pending.plan;
                 self.waiting.clear();
             }
-            _ => {
+            stale => {
+                // Its plan shares the steps with the one that grows.
+                drop(stale);
                 if abandons {
                     self.close_newest_in(None);
                     self.place_waiting();
@@ -269,7 +280,7 @@ impl<T: Text> WorkingSet<T> {
                         &mut self.plan,
                         &self.transcript,
                         &self.settings,
-                        &mut self.index,
+                        &mut self.search,
                     )?;
                 }
             }
@@ -334,7 +345,10 @@ impl<T: Text> WorkingSet<T> {
             ));
         }
         match &event.kind {
-            EventKind::Settings(change) => self.change_settings(change)?,
+            EventKind::Settings(change) => {
+                self.search.forget_bounds();
+                self.change_settings(change)?;
+            }
             EventKind::Pin { index } => self.pin(*index)?,
             EventKind::Unpin { index } => {
                 let step = self.step_of(*index)?;
@@ -392,15 +406,26 @@ impl<T: Text> WorkingSet<T> {
             .is_none_or(|pending| pending.synthesized != synthesized)
         {
             self.pending = None;
-            if synthesized || self.is_boundary_due()? {
+            let due = if synthesized {
+                Due::Check
+            } else {
+                self.due()?
+            };
+            if !matches!(due, Due::Nothing) {
                 let mut plan = self.plan.clone();
                 if synthesized {
                     self.close_newest_in(Some(&mut plan));
                     let waiting = self.waiting.clone();
                     place(waiting, &mut plan, &self.transcript, &self.settings);
                 }
-                let shortfall =
-                    check(&mut plan, &self.transcript, &self.settings, &mut self.index)?;
+                let shortfall = match due {
+                    // The search was made already.
+                    Due::Recall(recall) => {
+                        place(vec![recall], &mut plan, &self.transcript, &self.settings);
+                        None
+                    }
+                    _ => check(&mut plan, &self.transcript, &self.settings, &mut self.search)?,
+                };
                 // A pending plan may be thrown away; its number is never given out again.
                 self.pending_plans += 1;
                 plan.revision = self.pending_plans << 32;
@@ -439,17 +464,21 @@ impl<T: Text> WorkingSet<T> {
         })
     }
 
-    /// Whether the pending boundary changes anything.
-    fn is_boundary_due(&mut self) -> Result<bool> {
+    /// What the pending boundary changes.
+    fn due(&mut self) -> Result<Due> {
         let at = self.transcript.len();
         if self.quiet == Some(at) {
-            return Ok(false);
+            return Ok(Due::Nothing);
         }
         let (plan, transcript, settings) = (&self.plan, &self.transcript, &self.settings);
-        let is_due = needs_compaction(plan, transcript, settings)
-            || needed(plan, transcript, settings, &mut self.index)?.is_some();
-        self.quiet = (!is_due).then_some(at);
-        Ok(is_due)
+        if needs_compaction(plan, transcript, settings) {
+            return Ok(Due::Check);
+        }
+        let recall = needed(plan, transcript, settings, &mut self.search)?;
+        if recall.is_none() {
+            self.quiet = Some(at);
+        }
+        Ok(recall.map_or(Due::Nothing, Due::Recall))
     }
 
     /// The plan behind the newest window: with the pending compaction, if there is one.
@@ -508,7 +537,7 @@ impl<T: Text> WorkingSet<T> {
     fn stable_prefix_tokens(&self, plan: &Plan) -> u64 {
         let mut tokens = self.settings.system_tokens + self.settings.tools_tokens;
         let mut end = 0;
-        for shown in &plan.shown {
+        for shown in plan.shown.iter() {
             let bounds = self.transcript.steps()[shown.step as usize];
             if shown.step >= plan.changed_from || bounds.end > self.boundary {
                 break;

@@ -122,6 +122,8 @@ pub struct Index {
     assistants: u32,
     /// Assistant messages that act in fenced text.
     fenced: u32,
+    /// How often identifiers were forgotten.
+    forgotten: u32,
 }
 
 impl Index {
@@ -143,6 +145,11 @@ impl Index {
     /// Distinct identifiers of a message.
     pub fn count_of(&self, message: usize) -> u32 {
         self.counts.get(message).copied().unwrap_or(0)
+    }
+
+    /// How often identifiers were forgotten, which makes room for new ones.
+    pub(crate) fn forgotten(&self) -> u32 {
+        self.forgotten
     }
 
     /// Words of the leading instructions and the goal.
@@ -293,6 +300,7 @@ impl Index {
         let Some(&limit) = ages.get(goal.saturating_sub(1)) else {
             return;
         };
+        self.forgotten += 1;
         // Of those that are as old as the last one that goes.
         let mut ties = goal - ages.partition_point(|age| *age < limit);
         let mut places = Vec::with_capacity(self.names.len());
@@ -351,6 +359,16 @@ pub fn scan<'t, T: Text>(part: &Part<T>, text: &'t str) -> Identifiers<'t> {
         json_identifiers(text)
     } else {
         identifiers(text)
+    }
+}
+
+/// The identifiers of one line of a part's `text`, as [`scan`] finds them in all of it.
+pub(crate) fn scan_line<'t, T: Text>(part: &Part<T>, text: &str, line: &'t str) -> Identifiers<'t> {
+    // No escape goes past the end of a line.
+    if part.kind == PartKind::Call || looks_like_json(text) {
+        json_identifiers(line)
+    } else {
+        identifiers(line)
     }
 }
 

@@ -57,7 +57,7 @@ impl<T: Text> WorkingSet<T> {
         }
         self.pending = None;
         let (mut gone_steps, mut gone_tokens) = (self.plan.gone_steps, self.plan.gone_tokens);
-        let mut shown = self.plan.shown.clone();
+        let mut shown = self.plan.shown.to_vec();
         for &step in &self.plan.pins {
             let Some(bounds) = self.transcript.steps().get(step as usize) else {
                 continue;
@@ -93,7 +93,7 @@ impl<T: Text> WorkingSet<T> {
             let to = recalls.partition_point(|recall| recall.at <= bounds.end);
             let alone = Plan {
                 recalls: recalls[from..to].to_vec(),
-                shown: vec![shown],
+                shown: Arc::new(vec![shown]),
                 ..Plan::default()
             };
             Carried {

@@ -84,7 +84,7 @@ impl<T: Text> WorkingSet<T> {
         self.settings.request_tokens = self.rules.request_tokens();
         self.settings.message_tokens = self.rules.inserted_message_tokens();
         let change = i64::from(self.settings.message_tokens) - i64::from(framing);
-        for shown in &mut self.plan.shown {
+        for shown in Arc::make_mut(&mut self.plan.shown) {
             let bounds = self.transcript.steps()[shown.step as usize];
             for message in bounds.first as usize..bounds.end as usize {
                 self.transcript.recount(message, &counter, change)?;
