@@ -102,9 +102,50 @@ pub(crate) fn needed<T: Text>(
     };
     let look = reach.look(transcript, index, weights, threshold, plan.compactions);
     let reaching = reaching(plan, transcript, index, &newest, look);
-    if reaching.is_empty() {
-        return Ok(None);
-    }
+    let place = Place {
+        plan,
+        transcript,
+        settings,
+        index,
+        weights,
+        newest: &newest,
+        threshold,
+    };
+    let recall = if reaching.is_empty() {
+        None
+    } else {
+        found(&place, Some(&reaching))?
+    };
+    debug_assert!(
+        !found(&place, None).is_ok_and(|full| full != recall),
+        "the bound must not hide what the full search finds"
+    );
+    Ok(recall)
+}
+
+/// Where lines are looked for.
+struct Place<'a, T> {
+    plan: &'a Plan,
+    transcript: &'a Transcript<T>,
+    settings: &'a Settings,
+    index: &'a Index,
+    weights: &'a Likelihood,
+    newest: &'a Newest,
+    threshold: Threshold,
+}
+
+/// The lines that come back, as one block; of those that `reaching` leaves, if it is given.
+fn found<T: Text>(place: &Place<'_, T>, reaching: Option<&Reaching>) -> Result<Option<Recall>> {
+    let Place {
+        plan,
+        transcript,
+        settings,
+        index,
+        weights,
+        newest,
+        threshold,
+    } = *place;
+    let policy = &settings.policy;
     let total = settings.base_tokens() + plan.history_tokens;
     let room = settings.room();
     let around = u64::from(settings.message_tokens);
@@ -116,10 +157,10 @@ pub(crate) fn needed<T: Text>(
     if limit == 0 {
         return Ok(None);
     }
-    let mut names = candidates(plan, transcript, index, &newest);
+    let mut names = candidates(plan, transcript, index, newest);
     // Those whose line cannot come back are not worth reading it.
-    names.retain(|(_, known)| reaching.contains(known.line));
-    let mut lines = judge(transcript, weights, index, &newest, &names);
+    names.retain(|(_, known)| reaching.is_none_or(|reaching| reaching.contains(known.line)));
+    let mut lines = judge(transcript, weights, index, newest, &names);
     lines.retain(|line| {
         line.value >= threshold.value
             && line.tokens < threshold.tokens
@@ -258,12 +299,7 @@ fn is_visible<T: Text>(
 }
 
 /// Whether the window shows a line at its own place.
-fn is_kept<T: Text>(
-    plan: &Plan,
-    transcript: &Transcript<T>,
-    message: usize,
-    line: LineAt,
-) -> bool {
+fn is_kept<T: Text>(plan: &Plan, transcript: &Transcript<T>, message: usize, line: LineAt) -> bool {
     let step = transcript.rows()[message].step;
     match plan.fates.get(step as usize).map(|fate| fate.level) {
         Some(Level::Verbatim) => return true,

@@ -406,11 +406,7 @@ impl<T: Text> WorkingSet<T> {
             .is_none_or(|pending| pending.synthesized != synthesized)
         {
             self.pending = None;
-            let due = if synthesized {
-                Due::Check
-            } else {
-                self.due()?
-            };
+            let due = if synthesized { Due::Check } else { self.due()? };
             if !matches!(due, Due::Nothing) {
                 let mut plan = self.plan.clone();
                 if synthesized {
@@ -424,7 +420,12 @@ impl<T: Text> WorkingSet<T> {
                         place(vec![recall], &mut plan, &self.transcript, &self.settings);
                         None
                     }
-                    _ => check(&mut plan, &self.transcript, &self.settings, &mut self.search)?,
+                    _ => check(
+                        &mut plan,
+                        &self.transcript,
+                        &self.settings,
+                        &mut self.search,
+                    )?,
                 };
                 // A pending plan may be thrown away; its number is never given out again.
                 self.pending_plans += 1;

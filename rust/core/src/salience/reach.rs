@@ -51,6 +51,9 @@ struct Share {
     reach: f64,
 }
 
+/// Stands for all names of a line; sorts before each of them.
+const ALL: u64 = 0;
+
 /// A name part, looked at once between two compactions.
 #[derive(Clone, Debug)]
 struct Looked {
@@ -158,7 +161,7 @@ impl<T: Text> Look<'_, T> {
                     continue;
                 }
                 let (all, least) = self.line(known.line, known.newest);
-                if all * self.factor < least {
+                if !self.reaches(all, least) {
                     continue;
                 }
                 let line = key_of(known.line);
@@ -179,10 +182,10 @@ impl<T: Text> Look<'_, T> {
     pub(crate) fn add_line(&mut self, line: LineAt, is_hidden: impl Fn(u32, LineAt) -> bool) {
         let message = self.transcript.message_of_part(line.part as usize) as u32;
         let (all, least) = self.line(line, message);
-        if !(all * self.factor < least) && is_hidden(message, line) {
+        if self.reaches(all, least) && is_hidden(message, line) {
             self.shares.push(Share {
                 line: key_of(line),
-                name: 0,
+                name: ALL,
                 reach: all / least,
             });
         }
@@ -190,14 +193,27 @@ impl<T: Text> Look<'_, T> {
 
     /// The lines that could be worth enough by what was added.
     pub(crate) fn reaching(mut self) -> Reaching {
-        self.shares.sort_unstable_by_key(|share| (share.line, share.name));
+        self.shares
+            .sort_unstable_by_key(|share| (share.line, share.name));
         self.shares.dedup_by_key(|share| (share.line, share.name));
         let lines = self.shares.chunk_by(|a, b| a.line == b.line);
         let reaches = |shares: &&[Share]| {
-            let sum: f64 = shares.iter().map(|share| share.reach).sum();
-            !(sum * self.factor < 1.0)
+            // All names of the line include each of them.
+            let counted = if shares[0].name == ALL {
+                1
+            } else {
+                shares.len()
+            };
+            let sum: f64 = shares.iter().take(counted).map(|share| share.reach).sum();
+            self.reaches(sum, 1.0)
         };
         Reaching(lines.filter(reaches).map(|shares| shares[0].line).collect())
+    }
+
+    /// Whether a value is enough at its highest; what is no number may be.
+    fn reaches(&self, value: f64, least: f64) -> bool {
+        let highest = value * self.factor;
+        highest >= least || highest.is_nan()
     }
 
     fn age(&self, message: u32) -> f64 {
@@ -209,19 +225,18 @@ impl<T: Text> Look<'_, T> {
     /// What a line is worth, but for the factor of the moment, and what it must be worth.
     fn line(&mut self, line: LineAt, message: u32) -> (f64, f64) {
         let key = key_of(line);
-        let fixed = match self.bounds.lines.get(&key) {
-            Some(fixed) => *fixed,
-            None => {
-                if self.bounds.lines.len() >= MOST_LINES {
-                    self.bounds.forget_lines();
-                }
-                let fixed = self.read(line, message);
-                self.bounds.lines.insert(key, fixed);
-                fixed
+        let fixed = self.bounds.lines.get(&key).copied().unwrap_or_else(|| {
+            if self.bounds.lines.len() >= MOST_LINES {
+                self.bounds.forget_lines();
             }
-        };
+            let fixed = self.read(line, message);
+            self.bounds.lines.insert(key, fixed);
+            fixed
+        });
         let least = if fixed.tokens < self.threshold.tokens {
-            self.threshold.value.max(self.threshold.density * fixed.tokens)
+            self.threshold
+                .value
+                .max(self.threshold.density * fixed.tokens)
         } else {
             f64::INFINITY
         };
