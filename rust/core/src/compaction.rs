@@ -393,6 +393,7 @@ impl<T: Text> Compaction<'_, T> {
             plan.decide(step, kept.level, reason);
         }
         plan.density = outcome.density;
+        plan.judged = (self.transcript.len() as u32, self.index.is_dialogue());
         plan.worth = (outcome.value, outcome.upper_bound);
         self.remove(plan, &gone);
         plan.sum();

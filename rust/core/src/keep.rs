@@ -167,6 +167,7 @@ pub(crate) fn keep<T: Text>(
         moment: Moment {
             weights,
             index,
+            messages: index.len() as u32,
             newest_words: &newest_words,
             newest_names: &newest_names,
         },

@@ -162,6 +162,8 @@ pub struct Plan {
     pub(crate) recalls: Vec<Recall>,
     pub(crate) root: Option<Root>,
     pub(crate) pins: BTreeSet<u32>,
+    /// Steps in the window by level: verbatim, trimmed, stub.
+    pub(crate) levels: [u32; 3],
     pub(crate) gone_steps: u32,
     pub(crate) gone_tokens: u64,
     pub(crate) history_tokens: u64,
@@ -170,6 +172,9 @@ pub struct Plan {
     pub(crate) compactions: u32,
     /// Value per token of the last line that the newest compaction kept.
     pub(crate) density: f64,
+    /// Messages at that compaction, and whether they are a dialogue: what is gone is judged by them
+    /// until the next.
+    pub(crate) judged: (u32, bool),
     /// What the newest compaction's choice is worth, and what no choice can exceed.
     pub(crate) worth: (f64, f64),
     /// Changes whenever the window is no longer the old one plus appended messages.
@@ -265,11 +270,8 @@ impl Plan {
 
     /// Steps by level: verbatim, trimmed, stub, gone.
     pub fn count_levels(&self) -> [u32; 4] {
-        let mut counts = [0, 0, 0, self.gone_steps];
-        for shown in self.shown.iter() {
-            counts[Level::Verbatim as usize - shown.level as usize] += 1;
-        }
-        counts
+        let [verbatim, trimmed, stub] = self.levels;
+        [verbatim, trimmed, stub, self.gone_steps]
     }
 
     /// The entry of a step, if it is in the window.
@@ -289,6 +291,7 @@ impl Plan {
                 last.tokens += tokens;
             }
             _ => {
+                self.levels[0] += 1;
                 shown.push(Shown {
                     step,
                     level: Level::Verbatim,
@@ -369,6 +372,15 @@ impl Plan {
 
     /// Sums the history again after steps changed.
     pub(crate) fn sum(&mut self) {
+        self.levels = [0; 3];
+        for shown in self.shown.iter() {
+            if let Some(count) = self
+                .levels
+                .get_mut(Level::Verbatim as usize - shown.level as usize)
+            {
+                *count += 1;
+            }
+        }
         self.history_tokens = self
             .shown
             .iter()

@@ -64,6 +64,7 @@ pub struct WorkingSet<T> {
     /// Content that was paged in between a call and its results, where nothing may stand.
     waiting: Vec<Recall>,
     joins: Joins,
+    prefix: Prefix,
 }
 
 /// How many messages of the newest window are further pieces of the one before.
@@ -73,6 +74,17 @@ struct Joins {
     /// Raw messages that were looked at.
     messages: usize,
     count: u64,
+}
+
+/// How much of the newest window's front is as it was at the boundary before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Prefix {
+    revision: u64,
+    /// Steps of the window that were looked at.
+    steps: usize,
+    tokens: u64,
+    /// Messages before the end of these steps.
+    end: u32,
 }
 
 /// The outcome of the check at the pending boundary, kept until something is appended.
@@ -139,6 +151,7 @@ impl<T: Text> WorkingSet<T> {
             pending_plans: 0,
             waiting: Vec::new(),
             joins: Joins::default(),
+            prefix: Prefix::default(),
         })
     }
 
@@ -190,6 +203,7 @@ impl<T: Text> WorkingSet<T> {
                 // It may have read what was taken back; it reads again what is needed.
                 self.search = Search::default();
                 self.quiet = None;
+                self.prefix = Prefix::default();
                 (self.boundary, self.changed_at) = boundary;
                 self.waiting = waiting;
             }
@@ -346,8 +360,14 @@ impl<T: Text> WorkingSet<T> {
         }
         match &event.kind {
             EventKind::Settings(change) => {
-                self.search.forget_bounds();
+                let counter = self.settings.counter.name().to_owned();
                 self.change_settings(change)?;
+                if self.settings.counter.name() == counter {
+                    self.search.forget_values();
+                } else {
+                    // What it knows of tokens is by the old counter.
+                    self.search = Search::default();
+                }
             }
             EventKind::Pin { index } => self.pin(*index)?,
             EventKind::Unpin { index } => {
@@ -362,6 +382,7 @@ impl<T: Text> WorkingSet<T> {
         }
         self.pending = None;
         self.quiet = None;
+        self.prefix = Prefix::default();
         Ok(())
     }
 
@@ -442,6 +463,7 @@ impl<T: Text> WorkingSet<T> {
             return Err(shortfall.error(&self.settings));
         }
         let joins = self.count_joins();
+        let stable = self.stable_prefix_tokens();
         let plan = self.window_plan();
         let joined = joins * u64::from(self.settings.message_tokens);
         let tokens = self.settings.base_tokens() + plan.history_tokens() - joined;
@@ -457,7 +479,7 @@ impl<T: Text> WorkingSet<T> {
         Ok(WindowFigures {
             tokens,
             tokens_upper: self.settings.upper(tokens),
-            stable_prefix_tokens: self.stable_prefix_tokens(plan).saturating_sub(joined),
+            stable_prefix_tokens: stable.saturating_sub(joined),
             compactions: plan.compactions(),
             revision: plan.revision(),
             messages: self.transcript.len(),
@@ -535,17 +557,28 @@ impl<T: Text> WorkingSet<T> {
         self.joins.count
     }
 
-    fn stable_prefix_tokens(&self, plan: &Plan) -> u64 {
-        let mut tokens = self.settings.system_tokens + self.settings.tools_tokens;
-        let mut end = 0;
-        for shown in plan.shown.iter() {
+    /// Goes on from the window before where that is still the front of this one.
+    fn stable_prefix_tokens(&mut self) -> u64 {
+        let plan = self.window_plan();
+        let revision = plan.revision();
+        let mut prefix = match self.prefix {
+            prefix if prefix.revision == revision => prefix,
+            _ => Prefix {
+                revision,
+                ..Prefix::default()
+            },
+        };
+        for shown in plan.shown.get(prefix.steps..).unwrap_or_default() {
             let bounds = self.transcript.steps()[shown.step as usize];
             if shown.step >= plan.changed_from || bounds.end > self.boundary {
                 break;
             }
-            tokens += u64::from(shown.tokens);
-            end = bounds.end;
+            prefix.steps += 1;
+            prefix.tokens += u64::from(shown.tokens);
+            prefix.end = bounds.end;
         }
+        let Prefix { end, .. } = prefix;
+        let tokens = self.settings.system_tokens + self.settings.tools_tokens + prefix.tokens;
         // The note stands with the goal, recalled content where it came in.
         let goal = self.transcript.goal().unwrap_or(0) as u32;
         let root = plan
@@ -554,7 +587,9 @@ impl<T: Text> WorkingSet<T> {
             .filter(|_| goal < end)
             .map_or(0, |root| root.tokens);
         let recalls = plan.recalls.iter().filter(|recall| recall.at <= end);
-        tokens + u64::from(root) + recalls.map(|recall| u64::from(recall.tokens)).sum::<u64>()
+        let recalled: u64 = recalls.map(|recall| u64::from(recall.tokens)).sum();
+        self.prefix = prefix;
+        tokens + u64::from(root) + recalled
     }
 
     /// Finds the page of a pointer.

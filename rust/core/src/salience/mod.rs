@@ -5,7 +5,6 @@ pub mod identifiers;
 pub mod index;
 pub mod likelihood;
 pub mod line;
-pub(crate) mod reach;
 pub mod score;
 pub mod signals;
 
