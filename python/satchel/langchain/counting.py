@@ -89,7 +89,7 @@ class Estimate:
         options: dict[str, Any] = {}
         function = counter
         if type(counter) is partial:
-            if counter.args or vars(counter):
+            if counter.args or vars(counter) or not _NAMES.issuperset(counter.keywords):
                 return None
             function, options = cast("object", counter.func), counter.keywords
         if function is count_tokens_approximately or function is peer().count:
@@ -103,9 +103,7 @@ class Estimate:
             return peer().count(messages, **self._options)
         return math.ceil(found[1])
 
-    def fitting(
-        self, messages: list[BaseMessage], budget: object, *, backward: bool
-    ) -> int | None:
+    def fitting(self, messages: list[BaseMessage], budget: object, *, backward: bool) -> int | None:
         """How many messages fit, from the first or the last on; None if it takes probes to tell."""
         if not isinstance(budget, (int, float)) or not -_LARGEST < budget < _LARGEST:
             return None
@@ -116,7 +114,7 @@ class Estimate:
         self, messages: list[BaseMessage], limit: float, *, backward: bool
     ) -> tuple[int, float] | None:
         options = self._options
-        if not _NAMES.issuperset(options) or options.get("use_usage_metadata_scaling"):
+        if options.get("use_usage_metadata_scaling"):
             return None
         rates = [options.get(name, default) for name, default in _RATES.items()]
         if not all(

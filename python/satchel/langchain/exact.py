@@ -43,9 +43,7 @@ class Exact:
         found = self._counter.count_messages([], tools=definitions, dialect="openai")
         return self._upper(found.total) - self._upper(self._request())
 
-    def fitting(
-        self, messages: list[BaseMessage], budget: object, *, backward: bool
-    ) -> int | None:
+    def fitting(self, messages: list[BaseMessage], budget: object, *, backward: bool) -> int | None:
         """How many messages fit, from the first or the last on; None if the budget is no number."""
         if not isinstance(budget, (int, float)):
             return None
@@ -91,7 +89,9 @@ def as_chat(message: BaseMessage) -> dict[str, Any]:
     elif kind == "ai":
         reply = cast("AIMessage", message)
         calls = [
-            _call(call["id"], call["name"], json.dumps(call["args"], ensure_ascii=False, default=str))
+            _call(
+                call["id"], call["name"], json.dumps(call["args"], ensure_ascii=False, default=str)
+            )
             for call in reply.tool_calls
         ]
         calls += [

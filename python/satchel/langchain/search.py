@@ -24,9 +24,7 @@ Counting: TypeAlias = "Generator[Sequence[BaseMessage], Any, _T]"
 class Fitter(Protocol):
     """A counter that knows without probes how many messages fit."""
 
-    def fitting(
-        self, messages: list[BaseMessage], budget: object, *, backward: bool
-    ) -> int | None:
+    def fitting(self, messages: list[BaseMessage], budget: object, *, backward: bool) -> int | None:
         """How many messages fit, from the first or the last on; None if it takes probes."""
         ...
 
@@ -40,7 +38,6 @@ class Fit:
         ends_on: whether the window may end with a message; None: with any.
         partial: whether a part of the message that no longer fits may stay.
         split: cuts a text into pieces.
-        fitter: the counter, if it is one that knows without probes.
         backward: whether the list was reversed, so that its parts are taken from their ends.
         keep_blocks: whether a shortened list of blocks stays a list.
     """
@@ -49,7 +46,6 @@ class Fit:
     ends_on: Callable[[BaseMessage], bool] | None
     partial: bool
     split: Callable[[str], Any]
-    fitter: Fitter | None = None
     backward: bool = False
     keep_blocks: bool = False
 
@@ -62,11 +58,18 @@ class Window:
     whole: int
 
 
-def first_window(messages: list[BaseMessage], fit: Fit) -> Counting[Window]:
-    """The first messages that fit; the list is not changed."""
-    if not messages:
-        return Window([], 0)
-    fitting = yield from _fitting(messages, fit)
+def first_window(
+    messages: list[BaseMessage], fit: Fit, fitting: int | None = None
+) -> Counting[Window]:
+    """The first messages that fit; the list is not changed.
+
+    Args:
+        messages: the messages, or the first of them and at least one more than fit.
+        fit: how to fit.
+        fitting: how many fit, if that is known.
+    """
+    if fitting is None:
+        fitting = yield from _fitting(messages, fit.budget)
     kept = messages[:fitting]
     if fit.partial and fitting < len(messages):
         part = yield from _part(kept, messages[fitting], fit)
@@ -78,17 +81,14 @@ def first_window(messages: list[BaseMessage], fit: Fit) -> Counting[Window]:
     return Window(kept, min(fitting, len(kept)))
 
 
-def _fitting(messages: list[BaseMessage], fit: Fit) -> Counting[int]:
+def _fitting(messages: list[BaseMessage], budget: Any) -> Counting[int]:
     """How many messages fit."""
-    if fit.fitter is not None:
-        ordered = messages[::-1] if fit.backward else messages
-        known = fit.fitter.fitting(ordered, fit.budget, backward=fit.backward)
-        if known is not None:
-            return known
+    if not messages:
+        return 0
     # A copy, because a counter may keep or change what it gets.
-    if (yield list(messages)) <= fit.budget:
+    if (yield list(messages)) <= budget:
         return len(messages)
-    return (yield from _bisect(len(messages), lambda middle: messages[:middle], fit.budget))
+    return (yield from _bisect(len(messages), lambda middle: messages[:middle], budget))
 
 
 def _bisect(
@@ -106,9 +106,7 @@ def _bisect(
     return low
 
 
-def _part(
-    kept: list[BaseMessage], boundary: BaseMessage, fit: Fit
-) -> Counting[BaseMessage | None]:
+def _part(kept: list[BaseMessage], boundary: BaseMessage, fit: Fit) -> Counting[BaseMessage | None]:
     """A copy of the first message that does not fit, with what fits of its content."""
     part = boundary.model_copy(deep=True)
     if isinstance(part.content, list):

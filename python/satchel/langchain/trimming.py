@@ -133,7 +133,9 @@ def trim_messages(
     return _answered(window(history, meter, options), _order(meter.count, options))
 
 
-async def atrim_messages(messages: Iterable[Any] | PromptValue, **options: Any) -> list[BaseMessage]:
+async def atrim_messages(
+    messages: Iterable[Any] | PromptValue, **options: Any
+) -> list[BaseMessage]:
     """`trim_messages` for an event loop, which it never blocks.
 
     A ``token_counter`` that is a coroutine function is awaited, one list after the other; with any
@@ -183,7 +185,9 @@ def _each_awaited(counter: Callable[[BaseMessage], Any]) -> Callable[..., Any]:
     return count
 
 
-def _prepare(messages: Any, options: Options) -> tuple[list[BaseMessage], Meter] | list[BaseMessage]:
+def _prepare(
+    messages: Any, options: Options
+) -> tuple[list[BaseMessage], Meter] | list[BaseMessage]:
     """The history and its meter, in LangChain's order of checks; or what LangChain returns."""
     if options.strategy == "first" and (options.start_on or options.include_system):
         return options.refused(messages)
@@ -203,9 +207,7 @@ def _order(
     return count
 
 
-def _answered(
-    counting: Counting[_T], count: Callable[[Sequence[BaseMessage]], Any]
-) -> _T:
+def _answered(counting: Counting[_T], count: Callable[[Sequence[BaseMessage]], Any]) -> _T:
     answer: Any = None
     while True:
         try:
@@ -215,9 +217,7 @@ def _answered(
         answer = count(question)
 
 
-async def _awaited(
-    counting: Counting[_T], count: Callable[[Sequence[BaseMessage]], Any]
-) -> _T:
+async def _awaited(counting: Counting[_T], count: Callable[[Sequence[BaseMessage]], Any]) -> _T:
     answer: Any = None
     while True:
         try:

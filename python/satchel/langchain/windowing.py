@@ -8,13 +8,13 @@ back in their places.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from satchel.errors import BudgetError, InputError
 from satchel.langchain.peer import peer, type_matcher
 from satchel.langchain.report import TrimReport
-from satchel.langchain.search import Counting, Fit, first_window, split_lines
+from satchel.langchain.search import Counting, Fit, Window, first_window, split_lines
 from satchel.langchain.steps import whole_steps
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class _Cut:
         return found if self.system is None else {0: self.system, **found}
 
 
-def window(history: list[BaseMessage], meter: Meter, options: Options) -> Counting[list[BaseMessage]]:
+def window(
+    history: list[BaseMessage], meter: Meter, options: Options
+) -> Counting[list[BaseMessage]]:
     """The window; yields lists to be counted, reversed for the strategy ``"last"``."""
     if not options.is_plain:
         return (yield from _extended(history, meter, options))
@@ -51,9 +53,7 @@ def window(history: list[BaseMessage], meter: Meter, options: Options) -> Counti
     return cut.messages if cut.system is None else [cut.system, *cut.messages]
 
 
-def _cut(
-    history: list[BaseMessage], budget: Any, meter: Meter, options: Options
-) -> Counting[_Cut]:
+def _cut(history: list[BaseMessage], budget: Any, meter: Meter, options: Options) -> Counting[_Cut]:
     """What LangChain keeps."""
     splitter = options.text_splitter
     split: Callable[[str], Any] = splitter or split_lines
@@ -66,12 +66,11 @@ def _cut(
         ends_on=type_matcher(ends_on) if ends_on else None,
         partial=bool(options.allow_partial),
         split=split,
-        fitter=meter.fitter,
         backward=last,
         keep_blocks=options.keep_blocks,
     )
     if not last:
-        found = yield from first_window(history, fit)
+        found = yield from _found(history, fit, meter)
         kept = found.messages
         return _Cut(0, kept, partial=len(kept) - 1 if found.whole < len(kept) else None)
     rest = list(history)
@@ -83,23 +82,23 @@ def _cut(
     if options.include_system and rest and isinstance(rest[0], peer().system):
         system = rest.pop(0)
         tokens = yield [system]
-        fit = _with_budget(fit, max(0, budget - tokens))
-    found = yield from first_window(rest[::-1], fit)
+        fit = replace(fit, budget=max(0, budget - tokens))
+    found = yield from _found(rest, fit, meter)
     kept = found.messages[::-1]
     start = len(rest) - len(kept) + (system is not None)
     return _Cut(start, kept, system, start if found.whole < len(kept) else None)
 
 
-def _with_budget(fit: Fit, budget: Any) -> Fit:
-    return Fit(
-        budget=budget,
-        ends_on=fit.ends_on,
-        partial=fit.partial,
-        split=fit.split,
-        fitter=fit.fitter,
-        backward=fit.backward,
-        keep_blocks=fit.keep_blocks,
-    )
+def _found(messages: list[BaseMessage], fit: Fit, meter: Meter) -> Counting[Window]:
+    """The window at one end of a list; of a long list, only what is near that end is copied."""
+    backward = fit.backward
+    known: int | None = None
+    if meter.fitter is not None and messages:
+        known = meter.fitter.fitting(messages, fit.budget, backward=backward)
+    if known is not None:
+        # One more than fit, for a part of it.
+        messages = messages[-known - 1 :] if backward else messages[: known + 1]
+    return (yield from first_window(messages[::-1] if backward else messages, fit, known))
 
 
 def _extended(
@@ -211,8 +210,7 @@ def _refuse_empty(
     steps = [[loose[place]] for place in range(len(loose))]
     if options.keep_steps:
         steps = [
-            [loose[place] for place in step]
-            for step in whole_steps([history[at] for at in loose])
+            [loose[place] for place in step] for step in whole_steps([history[at] for at in loose])
         ]
     if not steps:
         return

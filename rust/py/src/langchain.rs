@@ -1,4 +1,4 @@
-//! `approximate_fit`: LangChain's estimate of characters over a list of its message objects.
+//! `approximate_fit`: `LangChain`'s estimate of characters over a list of its message objects.
 //!
 //! Reads the objects' own fields without running Python code, except `repr` of tool calls and of
 //! blocks that only Python can write out. Whatever is not of the expected kind makes the answer
@@ -42,11 +42,12 @@ struct Rates {
     with_name: bool,
 }
 
-/// How many messages fit, and the running count over all of them.
+/// How many messages fit, and the running count over them.
 ///
-/// The count is kept in the order in which LangChain adds it up, so that it is the same float. It
+/// The count is kept in the order in which `LangChain` adds it up, so that it is the same float. It
 /// never falls, because the rates are not negative: the messages that fit are a prefix.
 ///
+/// The running count stops at the first message that does not fit; the rest is only looked at.
 /// Returns `None` if a message or a field is of a kind that only Python can count.
 #[pyfunction]
 #[pyo3(signature = (
@@ -89,8 +90,13 @@ pub(crate) fn approximate_fit(
         let message = messages.get_item(index).ok()?;
         let class = message.get_type();
         let (_, kind) = classes.iter().find(|(known, _)| known.is(&class))?;
+        if !fits {
+            // What no longer fits must only be something that can be counted.
+            check(&message, *kind)?;
+            continue;
+        }
         add(&message, *kind, rates, &mut running)?;
-        fits = fits && running.ceil() <= limit;
+        fits = running.ceil() <= limit;
         fitting += usize::from(fits);
     }
     running.is_finite().then_some((fitting, running))
@@ -159,6 +165,44 @@ fn add(message: &Bound<'_, PyAny>, kind: Kind, rates: Rates, running: &mut f64) 
     let tokens = (chars as f64 / rates.chars_per_token).ceil();
     *running += tokens;
     *running += rates.extra;
+    Some(())
+}
+
+/// Whether counting this message could fail, without counting it.
+fn check(message: &Bound<'_, PyAny>, kind: Kind) -> Option<()> {
+    let py = message.py();
+    let fields = message.getattr(intern!(py, "__dict__")).ok()?;
+    let fields = fields.cast::<PyDict>().ok()?;
+    let content = fields.get_item(intern!(py, "content")).ok()??;
+    if !content.is_instance_of::<PyString>() {
+        for block in content.cast::<PyList>().ok()? {
+            check_block(&block)?;
+        }
+    }
+    if kind == Kind::System {
+        let extras = fields.get_item(intern!(py, "additional_kwargs")).ok()??;
+        let extras = extras.cast::<PyDict>().ok()?;
+        if let Some(role) = extras.get_item(intern!(py, "__openai_role__")).ok()? {
+            role.cast::<PyString>().ok()?;
+        }
+    }
+    Some(())
+}
+
+fn check_block(block: &Bound<'_, PyAny>) -> Option<()> {
+    let py = block.py();
+    if block.is_instance_of::<PyString>() {
+        return Some(());
+    }
+    let entries = block.cast_exact::<PyDict>().ok()?;
+    if let Some(kind) = entries.get_item(intern!(py, "type")).ok()? {
+        let kind = kind.cast_exact::<PyString>().ok()?;
+        if kind.as_any().eq(intern!(py, "text")).ok()?
+            && let Some(text) = entries.get_item(intern!(py, "text")).ok()?
+        {
+            text.cast::<PyString>().ok()?;
+        }
+    }
     Some(())
 }
 
