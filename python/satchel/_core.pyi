@@ -203,8 +203,8 @@ def approximate_fit(
 
     Returns:
         How many messages have a running count whose ceiling is at most ``limit``, and the running
-        count up to the first that has not. None if a figure is not positive, or a message or field is of a kind that
-        only Python can count.
+        count up to the first that has not. None if a figure is not positive, or a message or field
+        is of a kind that only Python can count.
     """
 
 def score_messages(

@@ -91,7 +91,12 @@ def calls(rng: random.Random) -> list[dict[str, Any]]:
     return [{"name": "f", "args": {"q": text(rng)}, "id": name} for name in chosen]
 
 
-def message(rng: random.Random) -> BaseMessage:
+def made(classes: Sequence[Any], rng: random.Random, fields: dict[str, Any]) -> BaseMessage:
+    found: BaseMessage = rng.choice(classes)(**fields)
+    return found
+
+
+def message(rng: random.Random) -> BaseMessage:  # noqa: C901, PLR0911 - a branch a class
     shared: dict[str, Any] = {
         "content": content(rng),
         "name": rng.choice(NAMES),
@@ -103,7 +108,7 @@ def message(rng: random.Random) -> BaseMessage:
         shared["response_metadata"] = {"model_provider": rng.choice("pq"), "finish": "stop"}
     draw = rng.random()
     if draw < 0.3:
-        return rng.choice([HumanMessage, HumanMessage, HumanMessageChunk, Customer])(**shared)
+        return made([HumanMessage, HumanMessage, HumanMessageChunk, Customer], rng, shared)
     if draw < 0.65:
         if rng.random() < 0.5:
             shared["tool_calls"] = calls(rng)
@@ -117,16 +122,17 @@ def message(rng: random.Random) -> BaseMessage:
                 "output_tokens": 2,
                 "total_tokens": tokens + 2,
             }
-        return rng.choice([AIMessage, AIMessage, AIMessage, AIMessageChunk, Robot])(**shared)
+        return made([AIMessage, AIMessage, AIMessage, AIMessageChunk, Robot], rng, shared)
     if draw < 0.82:
         shared["tool_call_id"] = rng.choice(CALL_IDS)
-        return rng.choice([ToolMessage, ToolMessage, ToolMessageChunk])(**shared)
+        return made([ToolMessage, ToolMessage, ToolMessageChunk], rng, shared)
     if draw < 0.92:
         if rng.random() < 0.2:
             shared["additional_kwargs"] = {"__openai_role__": "developer"}
-        return rng.choice([SystemMessage, SystemMessage, SystemMessageChunk])(**shared)
+        return made([SystemMessage, SystemMessage, SystemMessageChunk], rng, shared)
     if draw < 0.95:
-        return FunctionMessage(**{**shared, "name": rng.choice("fg")})
+        shared["name"] = rng.choice("fg")
+        return FunctionMessage(**shared)
     if draw < 0.99:
         return ChatMessage(role=rng.choice(["critic", "user"]), **shared)
     return RemoveMessage(id="m1")
@@ -185,7 +191,9 @@ def step(rng: random.Random) -> list[BaseMessage]:
     """A valid step."""
     draw = rng.random()
     if draw < 0.35:
-        return [HumanMessage(content(rng), name=rng.choice(NAMES))]
+        blocks: list[Any] = [{"type": "text", "text": text(rng)}, "more"]
+        chosen: Any = rng.choice([text(rng), blocks])
+        return [HumanMessage(chosen, name=rng.choice(NAMES))]
     if draw < 0.6:
         return [AIMessage(text(rng) or "ok")]
     made = AIMessage(text(rng), tool_calls=calls(rng))
@@ -216,7 +224,7 @@ class Model:
     def get_num_tokens_from_messages(self, messages: list[BaseMessage]) -> int:
         return sum(len(str(message.content)) for message in messages) + 3
 
-    def __call__(self, messages: Any) -> int:
+    def __call__(self, _: Any) -> int:
         raise AssertionError
 
 
@@ -226,6 +234,14 @@ def _each(message: BaseMessage) -> int:
 
 # The annotation as an object, which the future import of this file would make a string.
 _each.__annotations__["message"] = BaseMessage
+
+
+def _characters(messages: Any) -> int:
+    return sum(len(str(each.content)) for each in messages)
+
+
+def _nothing(_: Any) -> None:
+    return None
 
 
 def _superadditive(messages: Any) -> int:
@@ -291,10 +307,10 @@ def counters(rng: random.Random) -> Callable[[], Any]:
         lambda: _fraction,
         lambda: _no_empty,
         lambda: _failing(after),
-        lambda: lambda messages: sum(len(str(each.content)) for each in messages),
+        lambda: _characters,
     ]
     if rng.random() < 0.03:
-        made = [lambda: "exact", lambda: 5, lambda: lambda: 0, lambda: lambda _: None]
+        made = [lambda: "exact", lambda: 5, lambda: lambda: 0, lambda: _nothing]
     return rng.choice(made)
 
 
@@ -354,7 +370,7 @@ def frozen(inputs: Sequence[Any]) -> str:
 def cases(name: str, count: int = CASES) -> Iterator[random.Random]:
     """A generator of random numbers for each case; the same on every run."""
     for number in range(count):
-        yield random.Random(f"{name} {number}")
+        yield random.Random(f"{name} {number}")  # noqa: S311 - a case needs a seed, not a secret
 
 
 def fresh(value: Any) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain_core import messages as theirs
 from langchain_core.messages import utils
+from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import RunnableLambda
+
 from langchain_cases import (
     CALL_IDS,
     IDS,
@@ -25,10 +26,10 @@ from langchain_cases import (
     splitter,
     types,
 )
-
 from satchel import langchain as ours
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable
 
 PEER: Any = utils
@@ -79,7 +80,11 @@ def test_trim_messages_gives_the_same() -> None:
             chosen["token_counter"] = traced or counter
             result = outcome(lambda: function.trim_messages(inputs, **chosen), inputs)  # noqa: B023 - run at once
             # What is recognised is counted natively, which nobody sees.
-            asked = None if traced is None or traced.inner is utils.count_tokens_approximately else traced.asked
+            asked = (
+                None
+                if traced is None or traced.inner is utils.count_tokens_approximately
+                else traced.asked
+            )
             results.append((result, asked))
         assert results[1] == results[0], (number, options, inputs)
         assert frozen(inputs) == before, number
@@ -165,7 +170,7 @@ def test_without_messages_a_runnable(name: str) -> None:
     if name == "trim_messages":
         options = {"max_tokens": 2, "token_counter": len}
     inputs = [theirs.HumanMessage("a"), theirs.HumanMessage("b"), theirs.AIMessage("c")]
-    found = getattr(OURS, name)(None, 1, 2, **options)
+    found: Any = getattr(OURS, name)(None, 1, 2, **options)
     assert type(found) is RunnableLambda
     expected = getattr(PEER, name)(**options)
     assert found.get_name() == expected.get_name() == name
@@ -189,12 +194,12 @@ def test_the_signature_is_theirs_and_ours_after_it(name: str) -> None:
     found = parameters(OURS)
     assert found[: len(peers)] == peers
     # A new keyword of theirs must not get the name of one of ours.
-    assert {each[0] for each in found[len(peers) :]} == (ADDED if name == "trim_messages" else set())
+    assert {each[0] for each in found[len(peers) :]} == (
+        ADDED if name == "trim_messages" else set()
+    )
 
 
 def test_other_forms_of_messages() -> None:
-    from langchain_core.prompt_values import ChatPromptValue
-
     inputs = [theirs.HumanMessage("a" * 50), theirs.AIMessage("b")]
     prompt = ChatPromptValue(messages=inputs)
     options: dict[str, Any] = {"max_tokens": 8, "token_counter": "approximate"}

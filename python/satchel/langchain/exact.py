@@ -66,7 +66,7 @@ class Exact:
     def _each(self, messages: Sequence[BaseMessage]) -> list[int]:
         chat = [as_chat(message) for message in messages]
         counts: Any = self._counter.count_messages(chat, dialect="openai").per_message
-        return counts.tolist()
+        return cast("list[int]", counts.tolist())
 
     def _request(self) -> int:
         if self._overhead is None:
@@ -99,17 +99,12 @@ def as_chat(message: BaseMessage) -> dict[str, Any]:
         ]
         if calls:
             chat["tool_calls"] = calls
-            if isinstance(message.content, list):
-                # The blocks that repeat the calls.
-                chat["content"] = [
-                    block
-                    for block in cast("list[Any]", message.content)
-                    if not (isinstance(block, dict) and _kind(block) in {"tool_use", "tool_call"})
-                ]
-    if isinstance(chat["content"], list):
+    if isinstance(message.content, list):
+        repeats = {"tool_use", "tool_call"} if "tool_calls" in chat else set[str]()
         chat["content"] = [
-            {"type": "text", "text": block} if isinstance(block, str) else block
-            for block in cast("list[Any]", chat["content"])
+            _block(block)
+            for block in cast("list[object]", message.content)
+            if not (isinstance(block, dict) and _field(block, "type") in repeats)
         ]
     return chat
 
@@ -123,8 +118,23 @@ _ROLES = {
 }
 
 
-def _kind(block: object) -> object:
-    return cast("dict[str, object]", block).get("type")
+def _block(block: object) -> dict[str, Any]:
+    """A block as one of the chat format: text, an image, or else its JSON as text."""
+    kind = _field(block, "type")
+    if isinstance(block, str) or kind == "text":
+        text = block if isinstance(block, str) else _field(block, "text")
+        return {"type": "text", "text": text if isinstance(text, str) else ""}
+    url = _field(_field(block, "image_url"), "url") if kind == "image_url" else None
+    if kind == "image":
+        data = _field(block, "base64")
+        url = f"data:image/png;base64,{data}" if data else _field(block, "url")
+    if isinstance(url, str):
+        return {"type": "image_url", "image_url": {"url": url}}
+    return {"type": "text", "text": json.dumps(block, ensure_ascii=False, default=str)}
+
+
+def _field(value: object, name: str) -> object:
+    return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None
 
 
 def _call(name: object, function: object, arguments: object) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def _without_calls(message: AIMessage, calls_out: Container[object]) -> AIMessag
     if isinstance(content, list):
         content = [
             block
-            for block in cast("list[Any]", content)
+            for block in cast("list[object]", content)
             if not isinstance(block, dict)
             or cast("dict[str, Any]", block).get("type") != "tool_use"
             or cast("dict[str, Any]", block).get("id") not in calls_out

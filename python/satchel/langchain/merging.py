@@ -7,7 +7,7 @@ run by run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from satchel.langchain.form import runnable_form
 from satchel.langchain.peer import as_messages, peer
@@ -45,7 +45,7 @@ def merge_message_runs(
         >>> merge_message_runs([HumanMessage("a"), HumanMessage("b"), AIMessage("c")])[0].content
         'a\nb'
     """
-    if not messages:
+    if not cast("object", messages):  # a length of 0, whatever it is
         return []
     merged: list[BaseMessage] = []
     for run in _runs(as_messages(messages)):

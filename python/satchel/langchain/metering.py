@@ -60,7 +60,9 @@ class Meter:
         return peer().count([], tools=list(tools))
 
 
-def meter_of(counter: Any, *, per_message: bool | None) -> Meter | None:
+def meter_of(  # noqa: PLR0911 - a return for each kind of counter
+    counter: Any, *, per_message: bool | None
+) -> Meter | None:
     """The meter of a counter; None if LangChain refuses it.
 
     Args:

@@ -8,11 +8,12 @@ asks about: the whole, then prefixes by bisection, then what a partial message n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
     from langchain_core.messages import BaseMessage
 
 __all__ = ["Counting", "Fit", "Fitter", "Window", "first_window", "split_lines"]

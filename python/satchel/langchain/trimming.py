@@ -153,7 +153,8 @@ async def atrim_messages(
     """
     counter: Any = options.get("token_counter")
     if not _is_awaited(counter):
-        return await asyncio.to_thread(trim_messages, messages, **options)
+        trim: Callable[..., list[BaseMessage]] = cast("Any", trim_messages)
+        return await asyncio.to_thread(trim, messages, **options)
     gathered = _gathered(**options)
     prepared = _prepare(messages, gathered)
     if isinstance(prepared, list):
