@@ -168,10 +168,10 @@ def _answers(message: _Message) -> object:
     return message["role"], message.get("tool_call_id" if is_tool else "name")
 
 
-def _field(value: Any, name: str) -> object:  # noqa: ANN401 - a dict, or litellm's own object
-    return cast(
-        "object", value.get(name) if isinstance(value, dict) else getattr(value, name, None)
-    )
+def _field(value: object, name: str) -> object:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).get(name)
+    return cast("object", getattr(value, name, None))
 
 
 @dataclass(slots=True)

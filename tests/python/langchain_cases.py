@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 # Cases of each comparison; SATCHEL_PARITY_CASES=20000 before a release.
-CASES = int(os.environ.get("SATCHEL_PARITY_CASES", "300"))
+CASES = int(os.environ.get("SATCHEL_PARITY_CASES", "600"))
 
 TYPES = ("human", "ai", "tool", "system", "function", "chat", "AIMessageChunk", "unknown")
 CLASSES = (HumanMessage, AIMessage, ToolMessage, SystemMessage, BaseMessage, HumanMessageChunk)

@@ -98,9 +98,8 @@ def test_keep_steps_is_whole_fits_and_is_the_plain_window_where_that_is_whole() 
         note = (number, options, inputs)
         assert is_whole(kept), note
         has_system = options.get("include_system") and kept[:1] == inputs[:1]
-        count: Any = {"approximate": count_tokens_approximately, COUNTER: exact_count}.get(
-            counter, counter
-        )
+        known: dict[Any, Any] = {ESTIMATE: count_tokens_approximately, COUNTER: exact_count}
+        count: Any = known.get(counter, counter)
         if not has_system:
             assert not kept or count(kept) <= options["max_tokens"], note
         if is_whole(plain) and (not plain or count(plain) <= options["max_tokens"]):
@@ -132,9 +131,14 @@ def test_an_estimate_s_margin_is_within_the_budget() -> None:
     assert found.total < found.upper <= 300
 
 
+def is_goal(message: BaseMessage) -> bool:
+    return message.id == "goal"
+
+
 def test_pins_stay_with_their_steps() -> None:
     inputs = tool_run()
-    for pin in (["goal"], [1], "goal", lambda message: message.id == "goal"):
+    pins: list[Any] = [["goal"], [1], "goal", is_goal]
+    for pin in pins:
         kept = TRIM(inputs, max_tokens=4, token_counter=len, keep_steps=True, pin=pin)
         assert kept == [inputs[1], *inputs[-2:]]
     kept = TRIM(inputs, max_tokens=4, token_counter=len, keep_steps=True, pin=[-5])
@@ -165,7 +169,7 @@ def test_tools_and_reserve_come_off_the_budget() -> None:
     assert kept == trim_messages(inputs, max_tokens=200, token_counter=ESTIMATE)
     kept = trim_messages(inputs, max_tokens=200, token_counter=ESTIMATE, reserve_tokens=50)
     assert kept == trim_messages(inputs, max_tokens=150, token_counter=ESTIMATE)
-    definition = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    definition: Any = {"type": "function", "function": {"name": "f", "parameters": {}}}
     reports: list[TrimReport] = []
     kept = trim_messages(
         inputs, max_tokens=200, token_counter=COUNTER, tools=[definition], report=reports.append

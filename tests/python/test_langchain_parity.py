@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from langchain_core import messages as theirs
@@ -172,9 +172,9 @@ def test_without_messages_a_runnable(name: str) -> None:
     inputs = [theirs.HumanMessage("a"), theirs.HumanMessage("b"), theirs.AIMessage("c")]
     found: Any = getattr(OURS, name)(None, 1, 2, **options)
     assert type(found) is RunnableLambda
-    expected = getattr(PEER, name)(**options)
+    expected: Any = getattr(PEER, name)(**options)
     assert found.get_name() == expected.get_name() == name
-    assert found.invoke(inputs) == expected.invoke(inputs)
+    assert cast("Any", found).invoke(inputs) == expected.invoke(inputs)
     with pytest.raises(TypeError):
         getattr(OURS, name)(inputs, 1, **options)
     # Nothing is checked before it is invoked.

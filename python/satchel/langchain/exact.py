@@ -103,8 +103,8 @@ def as_chat(message: BaseMessage) -> dict[str, Any]:
         repeats = {"tool_use", "tool_call"} if "tool_calls" in chat else set[str]()
         chat["content"] = [
             _block(block)
-            for block in cast("list[object]", message.content)
-            if not (isinstance(block, dict) and _field(block, "type") in repeats)
+            for block in cast("list[object]", cast("Any", message).content)
+            if _field(block, "type") not in repeats
         ]
     return chat
 
@@ -134,7 +134,9 @@ def _block(block: object) -> dict[str, Any]:
 
 
 def _field(value: object, name: str) -> object:
-    return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).get(name)
+    return None
 
 
 def _call(name: object, function: object, arguments: object) -> dict[str, Any]:
