@@ -13,6 +13,7 @@ mod gil;
 mod lint;
 mod message_tokens;
 mod node;
+mod page_results;
 mod prune;
 mod pytext;
 mod readers;
