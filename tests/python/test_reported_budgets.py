@@ -121,6 +121,7 @@ def test_what_fits_is_not_touched(bare_model: str) -> None:
 
 
 def test_impossible_settings_are_refused() -> None:
+    nothing: list[Message] = []
     wrong: list[tuple[str, Callable[[], object]]] = [
         ("budget", lambda: satchel.Assembler("gpt-4o", budget=0)),
         ("budget", lambda: satchel.Assembler("gpt-4o", budget=-5)),
@@ -135,10 +136,10 @@ def test_impossible_settings_are_refused() -> None:
         ("trigger", lambda: satchel.Policy(trigger=1.5)),
         ("target", lambda: satchel.Policy(trigger=0.5, target=0.9)),
         ("recent_steps", lambda: satchel.Policy(recent_steps=-1)),
-        ("max_messages", lambda: satchel.sliding_window([], -1)),
-        ("max_tokens", lambda: satchel.token_window([], -1)),
-        ("keep_last", lambda: satchel.prune_tool_outputs([], keep_last=-1)),
-        ("max_chars", lambda: satchel.prune_tool_outputs([], max_chars=-1)),
+        ("max_messages", lambda: satchel.sliding_window(nothing, -1)),
+        ("max_tokens", lambda: satchel.token_window(nothing, -1)),
+        ("keep_last", lambda: satchel.prune_tool_outputs(nothing, keep_last=-1)),
+        ("max_chars", lambda: satchel.prune_tool_outputs(nothing, max_chars=-1)),
     ]
     for field, build in wrong:
         with pytest.raises(ValueError, match=field):

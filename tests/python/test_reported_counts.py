@@ -82,7 +82,7 @@ def test_a_picture_in_a_result_costs_by_its_size() -> None:
             "tool_use_id": "t",
             "content": [{"type": "image", "source": source}],
         }
-        use = {"type": "tool_use", "id": "t", "name": "shot", "input": {}}
+        use: Message = {"type": "tool_use", "id": "t", "name": "shot", "input": {}}
         history: list[Message] = [
             user("look"),
             {"role": "assistant", "content": [use]},

@@ -6,7 +6,7 @@ Each test says what must hold of a history that broke another program.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -152,13 +152,14 @@ def test_what_is_missing_from_json_is_marked() -> None:
     text = json.dumps({"rows": rows, "total": 60})
     for limit in (60, 120, 240, 480):
         trimmed = satchel.trim_text(text, max_tokens=limit, counter=words)
-        kept = json.loads(trimmed.text)
+        kept: object = json.loads(trimmed.text)
         assert words(trimmed.text) <= limit
         if trimmed.text != text:
             assert "…" in trimmed.text
             assert trimmed.left_out_lines > 0
         # What is left is as it was.
-        found = kept["rows"] if isinstance(kept, dict) and "rows" in kept else []
+        fields = cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
+        found: list[Any] = fields.get("rows", [])
         assert all(row in rows for row in found if isinstance(row, dict) and "…" not in row)
 
 
@@ -214,7 +215,7 @@ def test_large_arguments_become_one_placeholder() -> None:
 def test_signed_thoughts_without_words_stay() -> None:
     signed = {"type": "thinking", "thinking": "", "signature": "zz9"}
     hidden = {"type": "redacted_thinking", "data": "x"}
-    use = {"type": "tool_use", "id": "u", "name": "read", "input": {}}
+    use: Message = {"type": "tool_use", "id": "u", "name": "read", "input": {}}
     blocks: list[Message] = [signed, hidden, {"type": "thinking", "thinking": ""}, use]
     result = {"type": "tool_result", "tool_use_id": "u", "content": "row"}
     history: list[Message] = [
@@ -240,11 +241,16 @@ def test_signed_thoughts_without_words_stay() -> None:
     assert satchel.repair(sound_history, "anthropic") == sound_history
 
 
+def blocks_of(message: Message) -> list[Message]:
+    content: object = message["content"]
+    return cast("list[Message]", content) if isinstance(content, list) else []
+
+
 def thinking_run() -> list[Message]:
     history: list[Message] = [user("check")]
     for turn in range(4):
         thought = {"type": "thinking", "thinking": f"let me see {turn}", "signature": f"s{turn}"}
-        use = {"type": "tool_use", "id": f"t{turn}", "name": "c", "input": {}}
+        use: Message = {"type": "tool_use", "id": f"t{turn}", "name": "c", "input": {}}
         result = {"type": "tool_result", "tool_use_id": f"t{turn}", "content": "fine " * 30}
         history += [
             {"role": "assistant", "content": [thought, use]},
@@ -268,13 +274,11 @@ def test_no_window_holds_thoughts_without_their_call() -> None:
     ]
     windows += [within(budget, history, model="claude-sonnet-4-5") for budget in range(90, 260, 10)]
     assert min(map(len, windows)) < len(history)
-    known = [
-        block for one in history if isinstance(one["content"], list) for block in one["content"]
-    ]
+    known = [block for one in history for block in blocks_of(one)]
     for window in windows:
         sound(window)
         for message in window:
-            blocks = message["content"] if isinstance(message["content"], list) else []
+            blocks = blocks_of(message)
             kinds = [block["type"] for block in blocks]
             assert ("thinking" in kinds) <= ("tool_use" in kinds)
             assert all(block in known for block in blocks if block["type"] == "thinking")

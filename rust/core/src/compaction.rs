@@ -221,7 +221,7 @@ impl<T: Text> Compaction<'_, T> {
             Strategy::Adaptive => self.adapt(plan, Squeeze::None)?,
             Strategy::SlidingWindow => self.slide(plan)?,
             Strategy::TokenWindow => {
-                self.drop_oldest(plan, |_, _, total| total <= self.target())?
+                self.drop_oldest(plan, |_, _, total| total <= self.target())?;
             }
         }
         self.settle_root(plan)?;

@@ -71,7 +71,7 @@ fn get<'py>(value: &Bound<'py, PyAny>, key: &Bound<'py, PyString>) -> Option<Bou
     }
 }
 
-fn items<'py>(list: Option<Bound<'py, PyAny>>) -> Vec<Bound<'py, PyAny>> {
+fn items(list: Option<Bound<'_, PyAny>>) -> Vec<Bound<'_, PyAny>> {
     let Some(list) = list else {
         return Vec::new();
     };
