@@ -14,6 +14,7 @@ mod langchain;
 mod lint;
 mod message_tokens;
 mod node;
+mod page_results;
 mod prune;
 mod pytext;
 mod readers;
