@@ -20,6 +20,7 @@ mod render;
 mod repair;
 mod replay;
 mod score;
+mod sendable;
 mod trim;
 mod utf8;
 mod window;

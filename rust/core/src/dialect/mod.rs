@@ -12,6 +12,7 @@ pub mod repair;
 
 mod anthropic;
 mod bedrock;
+mod flaws;
 mod gemini;
 mod open_calls;
 mod openai;
