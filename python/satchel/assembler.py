@@ -89,7 +89,8 @@ class Assembler:
         on_damage: what to do about a history that the provider would reject. ``"repair"``: one
             that cannot be packed as it is goes through `satchel.repair` first, and so does a window
             with an error that is left; indices then mean the repaired history, which is
-            `WorkingSet.messages`. ``"raise"``: an error says what is wrong.
+            `WorkingSet.messages`. ``"raise"``: an error says what is wrong, of a window
+            ``invalid_message`` with the code of `satchel.lint` in its text.
 
     Raises:
         InputError: ``unknown_model``, ``unknown_dialect``, or ``invalid_value``.

@@ -423,7 +423,7 @@ class WorkingSet:
             # A calibrated estimate stays as it was: it is above the smaller one.
             if saved and all(event["kind"] != "calibration" for event in era.events):
                 upper = math.ceil(tokens * (1 + counter.margin))
-        mended = era.repairs.window(messages, checked)
+        mended = era.repairs.window(messages, checked, era.core.messages)
         if mended is not None:
             messages = mended
             tokens, upper = self._count_again(messages)

@@ -86,6 +86,7 @@ def test_a_broken_message_is_a_finding_without_its_content() -> None:
     found = lint(messages, "openai")
     assert [violation.code for violation in found] == [
         "invalid_message", "invalid_message", "too_deep", "invalid_message", "invalid_message",
+        "not_json",
     ]  # fmt: skip
     assert not any("secret" in violation.message for violation in found)
 
@@ -136,8 +137,10 @@ def test_requests_that_the_provider_accepted(dialect: str, folder: str) -> None:
         found = lint(
             request["messages"], dialect, system=request.get("system"), tools=request.get("tools")
         )
-        errors_found = [violation for violation in found if violation.severity == "error"]
-        assert errors_found == [], exchange.file
+        errors_found = {violation.code for violation in found if violation.severity == "error"}
+        # Another vendor's server takes an empty list of calls; the dialect's own does not.
+        taken = {"empty_calls"} if "mistral" in exchange.file else set[str]()
+        assert errors_found <= taken, exchange.file
     assert len(accepted) > 10
 
 

@@ -94,7 +94,17 @@ fn codes_are_unique_and_the_catalogue_is_complete() {
             entry.id.is_empty(),
             matches!(
                 rule,
-                Rule::InvalidMessage | Rule::TooDeep | Rule::ArgumentsNotText
+                Rule::InvalidMessage
+                    | Rule::TooDeep
+                    | Rule::ArgumentsNotText
+                    | Rule::NotJson
+                    | Rule::MissingName
+                    | Rule::InvalidName
+                    | Rule::MissingData
+                    | Rule::EmptyCalls
+                    | Rule::UnknownPart
+                    | Rule::InputNotObject
+                    | Rule::MissingOutput
             )
         );
     }

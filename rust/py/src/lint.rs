@@ -71,7 +71,9 @@ pub(crate) fn lint_rows(
         previous: previous.as_deref(),
         same_prompt,
     };
-    found.extend(check(dialect, &request));
+    let is_list = found.is_empty();
+    let of_request = check(dialect, &request).into_iter();
+    found.extend(of_request.filter(|one| is_list || one.rule != Rule::NoMessages));
     for (index, message) in messages.iter().enumerate() {
         if let Some(one) = unsendable(&message, dialect) {
             found.push(Violation {

@@ -42,6 +42,23 @@ enum Fix {
     Drop(Path),
 }
 
+/// Whether a rule is about the inside of a message: one that could not be read included.
+pub(super) fn is_inside(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::InvalidMessage
+            | Rule::TooDeep
+            | Rule::MissingName
+            | Rule::InvalidName
+            | Rule::MissingData
+            | Rule::EmptyCalls
+            | Rule::InputNotObject
+            | Rule::ArgumentsNotText
+            | Rule::MissingOutput
+            | Rule::Ge7EmptyPart
+    )
+}
+
 const fn key(name: &'static str) -> PathStep {
     PathStep::Key(name)
 }

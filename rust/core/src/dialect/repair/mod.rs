@@ -129,7 +129,12 @@ pub fn plan<N: Node>(
     around: Around,
 ) -> Result<Plan> {
     let read = read_all(dialect, messages);
-    if !around.for_planner && is_right(dialect, messages, &read, traits, around) {
+    let verdict = if around.for_planner {
+        Verdict::Unknown
+    } else {
+        judge(dialect, messages, &read, traits, around)
+    };
+    if verdict == Verdict::Right {
         let same = |index: usize| Entry {
             base: Base::Own(index as u32),
             edits: Vec::new(),
@@ -137,7 +142,8 @@ pub fn plan<N: Node>(
         return Ok(Plan::Entries((0..messages.len()).map(same).collect()));
     }
     let mut mends = Vec::new();
-    for (index, message) in read.iter().enumerate() {
+    let may_mend = verdict != Verdict::WrongAround;
+    for (index, message) in read.iter().enumerate().filter(|_| may_mend) {
         let node = &messages[index];
         let edits = match message {
             Ok(message) => flaws::mend(dialect, node, message, index as u32),
@@ -155,14 +161,24 @@ pub fn plan<N: Node>(
     Ok(Plan::Mends(mends))
 }
 
-/// Whether lint finds no error in the messages, and what stands around them asks for nothing else.
-fn is_right<N: Node>(
+/// What lint says about a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// There is no error, and what stands around the messages asks for nothing else.
+    Right,
+    /// All errors are between messages.
+    WrongAround,
+    /// Nobody looked, or there are errors inside messages.
+    Unknown,
+}
+
+fn judge<N: Node>(
     dialect: Dialect,
     messages: &[N],
     read: &[Result<Message<N::Text>>],
     traits: Traits,
     around: Around,
-) -> bool {
+) -> Verdict {
     let request = Request {
         messages,
         system: None,
@@ -172,20 +188,28 @@ fn is_right<N: Node>(
         same_prompt: true,
     };
     let found = check_read(dialect, &request, read);
-    if found
+    let mut errors = found
         .iter()
-        .any(|one| one.rule.entry().severity == Severity::Error)
-    {
-        return false;
+        .filter(|one| one.rule.entry().severity == Severity::Error)
+        .peekable();
+    if errors.peek().is_some() {
+        return if errors.any(|one| flaws::is_inside(one.rule)) {
+            Verdict::Unknown
+        } else {
+            Verdict::WrongAround
+        };
     }
     let has_tools = |message: &Message<N::Text>| message.has_calls() || message.has_results();
     if around.no_tools && dialect == Dialect::Bedrock && read.iter().flatten().any(has_tools) {
-        return false;
+        return Verdict::WrongAround;
     }
-    around.marks == 0 || {
+    if around.marks > 0 {
         let inside = marks::find(dialect, messages, around.marks).inside;
-        inside.values().map(Vec::len).sum::<usize>() + around.marks <= marks::MOST_MARKS
+        if inside.values().map(Vec::len).sum::<usize>() + around.marks > marks::MOST_MARKS {
+            return Verdict::WrongAround;
+        }
     }
+    Verdict::Right
 }
 
 /// Repairs messages in which nothing is left for a mend.
