@@ -236,7 +236,19 @@ def _junk(choices: Choices) -> Any:  # noqa: ANN401 - of any type on purpose
 def _break(choices: Choices, messages: list[Message], dialect: Dialect) -> None:
     """Break one thing in ``messages``, in place."""
     at = choices.integer(0, max(0, len(messages) - 1))
-    kinds = ("drop", "repeat", "swap", "orphan", "odd", "ids", "content", "field", "block", "role", "call")
+    kinds = (
+        "drop",
+        "repeat",
+        "swap",
+        "orphan",
+        "odd",
+        "ids",
+        "content",
+        "field",
+        "block",
+        "role",
+        "call",
+    )
     how = choices.pick(kinds)
     if not messages or how == "orphan":
         call_id = choices.pick(("call_0", "call_1", "nobody", ""))

@@ -91,6 +91,13 @@ def test_a_broken_message_is_a_finding_without_its_content() -> None:
     assert not any("secret" in violation.message for violation in found)
 
 
+@pytest.mark.parametrize("previous", [5, "text", {"role": "user"}])
+def test_what_is_no_request_before(previous: Any) -> None:
+    with pytest.raises(errors.InputError) as caught:
+        lint([USER], "anthropic", previous=previous)
+    assert caught.value.code == "invalid_value"
+
+
 def test_unknown_dialect() -> None:
     with pytest.raises(errors.InputError) as caught:
         lint([USER], "klingon")

@@ -14,7 +14,7 @@ mod anthropic;
 mod bedrock;
 mod flaws;
 mod gemini;
-mod open_calls;
+pub(crate) mod open_calls;
 mod openai;
 mod responses;
 

@@ -112,6 +112,7 @@ impl<'a, T: Text> Work<'a, T> {
             edits: std::mem::take(&mut head.edits),
             item: head.item,
             is_legacy: head.is_legacy,
+            has_id: head.has_id,
         }
     }
 
