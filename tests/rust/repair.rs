@@ -430,10 +430,12 @@ fn a_reference_stays_with_the_results_behind_it() {
         json!({"id": "msg_1"}),
         json!({"role": "user", "content": "go"}),
         json!({"type": "function_call_output", "call_id": "a", "output": "row"}),
+        // Without an error nothing is done.
+        json!({"type": "function_call", "call_id": "b", "name": "f", "arguments": "{}"}),
     ];
     check(Dialect::Responses, &history).unwrap();
     let dropped = mend(Dialect::Responses, &history, Mode::Drop).unwrap();
-    assert_eq!(dropped, history[1..]);
+    assert_eq!(dropped, history[1..4]);
     let compacted = [
         json!({"role": "assistant", "content": "hello"}),
         json!({"type": "compaction", "encrypted_content": "gAAA"}),

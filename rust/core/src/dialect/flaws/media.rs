@@ -30,10 +30,8 @@ pub(super) fn is_there<T: Text>(dialect: Dialect, block: &Value<T>) -> bool {
             let is_data = |name: &str| !is_beside(name);
             let media = ["inlineData", "inline_data", "fileData", "file_data"];
             let media = media.iter().find_map(|name| present(block.get(name)));
-            let fields = fields.iter().filter(|(_, value)| !is_null(value));
-            fields
-                .map(|(name, _)| name.with(is_data))
-                .any(|is_data| is_data)
+            let mut fields = fields.iter().filter(|(_, value)| !is_null(value));
+            fields.any(|(name, _)| name.with(is_data))
                 && media.is_none_or(|media| any(media, &["data", "fileUri", "file_uri"]))
         }
         Dialect::Bedrock => {
