@@ -316,10 +316,9 @@ def _spoil_call(choices: Choices, message: Message) -> None:
     blocks = [item for key in lists for item in _listed(message.get(key))]
     holders: list[dict[str, object]] = [message] if name in message else []
     for block in blocks:
-        if isinstance(block, dict):
-            fields = cast("dict[str, object]", block)
-            inner = [item for item in fields.values() if isinstance(item, dict)]
-            holders += [fields, *cast("list[dict[str, object]]", inner)]
+        for fields in _held(block):
+            holders.append(fields)
+            holders += [inner for value in fields.values() for inner in _held(value)]
     for holder in holders:
         if name not in holder or (name == "content" and holder is message):
             continue
@@ -350,3 +349,8 @@ def _rename(message: Message, call_id: str | int | None) -> None:
 def _listed(value: object) -> list[object]:
     """The value if it is a list, else an empty one."""
     return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _held(value: object) -> list[dict[str, object]]:
+    """The value in a list if it is a dict, else an empty one."""
+    return [cast("dict[str, object]", value)] if isinstance(value, dict) else []

@@ -54,13 +54,13 @@ pub(crate) fn lint_rows(
     let system = system.map(PyNode::new);
     let tools = tools.map(PyNode::new);
     let nodes: Vec<_> = messages.iter().map(PyNode::new).collect();
-    let previous = previous.map(|previous| match message_list(&previous) {
-        Some(list) => Ok(list.iter().map(PyNode::new).collect::<Vec<_>>()),
-        None => {
-            let got = PyNode::new(previous).shape().name();
-            let message = format!("previous must be a window or a list of messages, got {got}");
-            Err(invalid_value(&message))
+    let previous = previous.map(|previous| {
+        if let Some(list) = message_list(&previous) {
+            return Ok(list.iter().map(PyNode::new).collect::<Vec<_>>());
         }
+        let got = PyNode::new(previous).shape().name();
+        let message = format!("previous must be a window or a list of messages, got {got}");
+        Err(invalid_value(&message))
     });
     let previous = previous.transpose()?;
     let request = Request {

@@ -28,11 +28,11 @@ pub(crate) struct Unsendable {
 
 impl Unsendable {
     #[cold]
-    fn new(what: &'static str) -> Box<Self> {
-        Box::new(Self {
+    fn new(what: &'static str) -> Self {
+        Self {
             what,
             way: Vec::new(),
-        })
+        }
     }
 
     /// One sentence, with the place: names of fields are cut, so that they carry no content.
@@ -95,11 +95,11 @@ impl Bytes {
 
 /// The first value of a message that cannot be sent; None also where nesting is too deep, which is
 /// a finding of its own.
-pub(crate) fn unsendable(message: &Bound<'_, PyAny>, dialect: Dialect) -> Option<Box<Unsendable>> {
+pub(crate) fn unsendable(message: &Bound<'_, PyAny>, dialect: Dialect) -> Option<Unsendable> {
     look(message, Bytes::of(dialect), 0)
 }
 
-fn look(value: &Bound<'_, PyAny>, bytes: Bytes, depth: usize) -> Option<Box<Unsendable>> {
+fn look(value: &Bound<'_, PyAny>, bytes: Bytes, depth: usize) -> Option<Unsendable> {
     if let Ok(text) = value.cast::<PyString>() {
         return (!is_sendable(text)).then(|| Unsendable::new("a text with half a surrogate pair"));
     }
@@ -157,7 +157,7 @@ fn look_at_field(
     value: &Bound<'_, PyAny>,
     bytes: Bytes,
     depth: usize,
-) -> Option<Box<Unsendable>> {
+) -> Option<Unsendable> {
     let Ok(key) = key.cast::<PyString>() else {
         return look(value, bytes, depth + 1);
     };
