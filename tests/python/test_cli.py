@@ -275,7 +275,7 @@ def test_one_of_several_conversations_is_chosen(form: str, tmp_path: Path) -> No
 
 
 def test_large_numbers_pass_and_lone_surrogates_are_replaced(tmp_path: Path) -> None:
-    odd = [
+    odd: list[dict[str, Any]] = [
         {"role": "user", "content": "half \ud83d of a pair", "n": 10**400, "x": 1.5e308},
         {"role": "assistant", "content": "\udc00"},
     ]
