@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from satchel.counting import Counter, MessageTokens, counter
     from satchel.errors import (
         BudgetError,
+        CompactionError,
+        GuardError,
         InputError,
         PageNotFoundError,
         SatchelError,
         StoreError,
+        SummaryError,
         UsageError,
     )
     from satchel.linting import Violation, lint
@@ -48,8 +51,10 @@ __all__ = [
     "Budget",
     "BudgetError",
     "Calibration",
+    "CompactionError",
     "Converted",
     "Counter",
+    "GuardError",
     "InputError",
     "Loss",
     "MessageTokens",
@@ -58,6 +63,7 @@ __all__ = [
     "ReportedUsage",
     "SatchelError",
     "StoreError",
+    "SummaryError",
     "TokenBudget",
     "Transcript",
     "TranscriptWarning",
@@ -95,10 +101,13 @@ _HOMES = {
     "counting": ("Counter", "MessageTokens", "counter"),
     "errors": (
         "BudgetError",
+        "CompactionError",
+        "GuardError",
         "InputError",
         "PageNotFoundError",
         "SatchelError",
         "StoreError",
+        "SummaryError",
         "UsageError",
     ),
     "linting": ("Violation", "lint"),
