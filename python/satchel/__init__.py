@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
     from satchel.repairing import repair
+    from satchel.session import Session, open_session
     from satchel.trimming import Trimmed, trim_text
     from satchel.usage import Calibration, Usage, usage_tokens
     from satchel.windows import (
@@ -62,6 +63,7 @@ __all__ = [
     "Policy",
     "ReportedUsage",
     "SatchelError",
+    "Session",
     "StoreError",
     "SummaryError",
     "TokenBudget",
@@ -80,6 +82,7 @@ __all__ = [
     "is_overflow_error",
     "lint",
     "models",
+    "open_session",
     "overflow_details",
     "page_tool",
     "prune_tool_outputs",
@@ -116,6 +119,7 @@ _HOMES = {
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
     "repairing": ("repair",),
+    "session": ("Session", "open_session"),
     "trimming": ("Trimmed", "trim_text"),
     "usage": ("Calibration", "Usage", "usage_tokens"),
     "windows": (

@@ -129,6 +129,14 @@ class SessionStore(Protocol):
         """
         ...
 
+    async def info(self, session_id: str) -> SessionInfo:
+        """How the session stands.
+
+        Raises:
+            StoreError: ``session_not_found``.
+        """
+        ...
+
     async def append(
         self,
         session_id: str,

@@ -80,6 +80,10 @@ class MemoryStore:
             kept.ttl_s = ttl_s
         return self._renewed(kept)
 
+    async def info(self, session_id: str) -> SessionInfo:
+        """See `SessionStore.info`."""
+        return self._known(session_id).info
+
     async def append(
         self, session_id: str, entries: Sequence[Entry], *, expected_version: int | None = None
     ) -> SessionInfo:
