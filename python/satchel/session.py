@@ -13,33 +13,32 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from satchel._replies import messages_in
+from satchel._session_log import SessionLog
+from satchel._summaries import Summaries
 from satchel.assembler import Assembler
-from satchel.errors import CompactionError, InputError, SatchelError, StoreError
+from satchel.errors import CompactionError, InputError
 from satchel.overflow import is_overflow_error, overflow_details
 from satchel.stores import open_store
 from satchel.stores.base import Entry, check_id
 from satchel.stores.codec import decode, encode
+from satchel.summarize.base import Summarizer
 from satchel.usage import Calibration, usage_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from types import TracebackType
 
     from satchel._stakes import Stakes
     from satchel.assembler import Budget
+    from satchel.compaction import CompactionReport, SummaryPart
     from satchel.counting import AnyCounter
     from satchel.policy import Policy
-    from satchel.stores.base import SessionInfo, SessionStore
+    from satchel.stores.base import SessionStore
+    from satchel.summarize.writing import Patience, Written
     from satchel.window import StepReport, Window
     from satchel.working_set import OpenCalls, WorkingSet
 
 __all__ = ["Session", "SessionState", "open_session"]
-
-INLINE_BYTES: Final = 32_768
-"""Messages of fewer bytes together are counted where they are: a thread would cost more."""
-
-_ROUNDS: Final = 8
-"""How often an append is tried again because another writer was faster."""
 
 _OVERFLOWS: Final = 3
 """How many overflows in a row are answered with a smaller window."""
@@ -68,6 +67,9 @@ def open_session(
     counter: AnyCounter | None = None,
     policy: str | Policy = "adaptive",
     dialect: str | None = None,
+    summarizer: Summarizer | Sequence[Summarizer] | None = None,
+    patience: Patience | None = None,
+    flushed: Callable[[SummaryPart, Written], Awaitable[None]] | None = None,
     ttl_s: float | None = None,
 ) -> Session:
     """A session of a store, to be entered with ``async with``; made if there is none.
@@ -81,6 +83,11 @@ def open_session(
         counter: as for `Assembler`.
         policy: as for `Assembler`.
         dialect: as for `Assembler`.
+        summarizer: who writes summaries, if ``policy.summary`` asks for them; several are asked one
+            after the other. The extractive one, which needs no model, comes last in any case.
+        patience: how long summaries are waited for.
+        flushed: called with each part that a summary took out of the window, and the summary; for
+            what should be remembered beyond the session.
         ttl_s: seconds after the last write when all of the session goes; None for never.
 
     Raises:
@@ -98,6 +105,9 @@ def open_session(
         assembler=assembler,
         ttl_s=ttl_s,
         owns_store=isinstance(url, str),
+        chain=_chain_of(summarizer),
+        patience=patience,
+        flushed=flushed,
     )
 
 
@@ -145,6 +155,9 @@ class Session:
         assembler: Assembler,
         ttl_s: float | None,
         owns_store: bool,
+        chain: Sequence[Summarizer] = (),
+        patience: Patience | None = None,
+        flushed: Callable[[SummaryPart, Written], Awaitable[None]] | None = None,
     ) -> None:
         self._store: Final = store
         self._session_id: Final = session_id
@@ -153,16 +166,20 @@ class Session:
         self._ttl_s: Final = ttl_s
         self._owns_store: Final = owns_store
         self._lock: Final = asyncio.Lock()
-        self._set: WorkingSet | None = None
-        self._system: Any = None
-        self._tools: Sequence[Any] | None = None
-        self._version = 0
-        self._length = 0
-        self._keys: set[str] = set()
-        # The log's entries up to here are in the working set.
-        self._stored_events = 0
+        self._log: Final = SessionLog(store, session_id, assembler)
+        self._summaries: Final = Summaries(
+            self._log,
+            self._lock,
+            assembler.policy,
+            chain=chain,
+            patience=patience,
+            flushed=flushed,
+        )
+        self._chain: Final = tuple(chain)
+        self._patience: Final = patience
+        self._flushed: Final = flushed
         self._calibration = Calibration()
-        self._said_estimate: float | None = None
+        self._said_estimate = 1.0
         self._asked: Window | None = None
         self._overflows = 0
 
@@ -176,7 +193,7 @@ class Session:
         """
         info = await self._store.open(self._session_id, user_id=self._user_id, ttl_s=self._ttl_s)
         async with self._lock:
-            await self._load(info)
+            await self._log.load(info)
         return self
 
     async def __aexit__(
@@ -189,11 +206,12 @@ class Session:
 
     async def close(self) -> None:
         """Ends what the session is doing and lets go of the store."""
+        await self._summaries.close()
         if self._owns_store:
             await self._store.close()
 
     def __repr__(self) -> str:
-        return f"<satchel.Session of {self._length} entries>"
+        return f"<satchel.Session of {self._log.length} entries>"
 
     @property
     def session_id(self) -> str:
@@ -208,7 +226,7 @@ class Session:
     @property
     def version(self) -> int:
         """The version that this object last saw; for ``expected_version``."""
-        return self._version
+        return self._log.version
 
     @property
     def state(self) -> SessionState:
@@ -251,8 +269,8 @@ class Session:
             for message, key in zip(given, keys, strict=True)
         ]
         async with self._lock:
-            await self._append(entries, given, expected_version)
-            return self._version
+            await self._log.append(entries, given, expected_version)
+            return self._log.version
 
     async def record(self, response: object) -> int:
         """Appends the reply of a model call and learns from the usage that it reports.
@@ -267,7 +285,7 @@ class Session:
             InputError: ``invalid_message`` if there is no reply in it.
             StoreError: as in `append`.
         """
-        working_set = self._working_set
+        working_set = self._log.working_set
         messages = messages_in(response, working_set.dialect)
         own_id = getattr(response, "id", None)
         if isinstance(response, dict):
@@ -280,7 +298,7 @@ class Session:
         self._overflows = 0
         if asked is not None:
             await self._observe(asked, response)
-            version = self._version
+            version = self._log.version
         return version
 
     async def messages(self, limit: int | None = None) -> list[Any]:
@@ -290,8 +308,8 @@ class Session:
             InputError: ``invalid_value`` for a limit below 0.
         """
         async with self._lock:
-            await self._refresh()
-            found = self._working_set.messages
+            await self._log.refresh()
+            found = self._log.working_set.messages
         if limit is None:
             return found
         if isinstance(limit, bool) or not isinstance(cast("object", limit), int) or limit < 0:
@@ -302,8 +320,8 @@ class Session:
     async def events(self) -> tuple[Mapping[str, Any], ...]:
         """All events of the log."""
         async with self._lock:
-            await self._refresh()
-            return self._working_set.events
+            await self._log.refresh()
+            return self._log.working_set.events
 
     async def apply(self, event: Mapping[str, Any]) -> None:
         """Appends an event, such as ``{"kind": "pin", "index": 3}``.
@@ -314,8 +332,8 @@ class Session:
             StoreError: whatever the store says.
         """
         async with self._lock:
-            await self._refresh()
-            await self._changing(lambda working_set: working_set.apply(event))
+            await self._log.refresh()
+            await self._log.change(lambda working_set: working_set.apply(event))
 
     async def pin(self, index: int) -> None:
         """Keeps the step of message ``index`` verbatim."""
@@ -343,7 +361,10 @@ class Session:
             StoreError: whatever the store says.
         """
         async with self._lock:
-            await self._refresh()
+            await self._log.refresh()
+            await self._summaries.consider()
+        await self._summaries.settle()
+        async with self._lock:
             return await self._window(system, tools, stakes, open_calls)
 
     async def observe_overflow(self, error: object) -> Window:
@@ -367,10 +388,10 @@ class Session:
                 message, code="overflow_persists", value=self._overflows, limit=_OVERFLOWS
             )
         async with self._lock:
-            await self._refresh()
+            await self._log.refresh()
             before = self._asked
             self._overflows += 1
-            await self._changing(lambda working_set: self._give_way(working_set, error))
+            await self._log.change(lambda working_set: self._give_way(working_set, error))
             window = await self._window(_UNSET, _UNSET, "normal", "synthesize")
             if before is not None and window.tokens >= before.tokens:
                 message = f"the window of {window.tokens} tokens cannot become smaller"
@@ -380,8 +401,8 @@ class Session:
     async def explain(self, index: int | None = None) -> list[StepReport]:
         """What happened to each step, or to the step of message ``index``."""
         async with self._lock:
-            await self._refresh()
-            found = self._working_set.explain(index)
+            await self._log.refresh()
+            found = self._log.working_set.explain(index)
             return found if isinstance(found, list) else [found]
 
     async def page_in(
@@ -393,8 +414,8 @@ class Session:
             PageNotFoundError: ``page_not_found``, for a pointer of another session too.
         """
         async with self._lock:
-            await self._refresh()
-            working_set = self._working_set
+            await self._log.refresh()
+            working_set = self._log.working_set
             return await asyncio.to_thread(
                 working_set.page_in, pointer, pattern=pattern, lines=lines
             )
@@ -417,8 +438,8 @@ class Session:
         """
         target = secrets.token_urlsafe(16) if session_id is None else session_id
         async with self._lock:
-            await self._refresh()
-            length = await self._length_of(at)
+            await self._log.refresh()
+            length = await self._log.length_of(at)
             await self._store.branch(
                 self._session_id, target, length=length, user_id=self._user_id
             )
@@ -429,6 +450,9 @@ class Session:
             assembler=self._assembler,
             ttl_s=self._ttl_s,
             owns_store=False,
+            chain=self._chain,
+            patience=self._patience,
+            flushed=self._flushed,
         )
 
     async def rewind(self, to: int) -> int:
@@ -439,141 +463,38 @@ class Session:
             StoreError: ``version_conflict`` if somebody else writes at the same moment.
         """
         async with self._lock:
-            await self._refresh()
-            length = await self._length_of(to)
-            info = await self._store.truncate(
-                self._session_id, length, expected_version=self._version
-            )
-            await self._load(info)
-            return self._version
+            await self._log.refresh()
+            length = await self._log.length_of(to)
+            await self._log.truncate(length)
+            return self._log.version
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- summaries --------------------------------------------------------------------------------
+
+    async def compact(self, *, force: bool = False, focus: str | None = None) -> CompactionReport:
+        """Summarises the older part of the history now, if the policy finds it due.
+
+        What a summary covers leaves the window and stays behind its pointers; what must stay exact
+        is quoted beside it. Where a summary is being written already, it is waited for first.
+
+        Args:
+            force: also where the policy finds nothing due.
+            focus: what the summary should dwell on.
+
+        Returns:
+            What came of it.
+
+        Raises:
+            CompactionError: ``nothing_to_compact`` with ``force``; ``summary_failed``. The history
+                is as it was.
+        """
+        return await self._summaries.compact(force=force, focus=focus)
 
     @property
-    def _working_set(self) -> WorkingSet:
-        if self._set is None:
-            message = "the session is not open: use it within `async with`"
-            raise InputError(message, code="session_closed")
-        return self._set
+    def newest_compaction(self) -> CompactionReport | None:
+        """What the newest summary came to, also in the background; None before the first."""
+        return self._summaries.newest
 
-    async def _load(self, info: SessionInfo) -> None:
-        """Rebuilds the working set from the log."""
-        entries = await self._store.read(self._session_id)
-        self._set = await asyncio.to_thread(self._built, entries)
-        self._keys = {entry.key for entry in entries if entry.key is not None}
-        self._version, self._length = info.version, len(entries)
-        # Event 0 of a new log, and settings that are others than the log's.
-        await self._store_events()
-
-    def _built(self, entries: Sequence[Entry]) -> WorkingSet:
-        messages = [decode(entry.payload) for entry in entries if entry.kind == "message"]
-        events = [decode(entry.payload) for entry in entries if entry.kind == "event"]
-        self._stored_events = len(events)
-        if not events:
-            # Random, so that a pointer of another session finds nothing here.
-            key = secrets.token_hex(16)
-            first = self._assembler.settings_event(system_tokens=0, tools_tokens=0)
-            events = [{**first, "page_key": key}]
-        return self._assembler.working_set(
-            messages, events=events, system=self._system, tools=self._tools
-        )
-
-    async def _refresh(self) -> None:
-        """Takes in what other writers did."""
-        if self._set is not None and self._version >= 0:
-            info = await self._store.info(self._session_id)
-            if info.version == self._version:
-                return
-        else:
-            info = await self._store.info(self._session_id)
-        await self._load(info)
-
-    async def _append(
-        self, entries: Sequence[Entry], given: Sequence[Any], expected_version: int | None
-    ) -> None:
-        if self._set is None or self._version < 0:
-            await self._refresh()
-        for _ in range(_ROUNDS):
-            fresh = [
-                (entry, message)
-                for entry, message in zip(entries, given, strict=True)
-                if entry.key is None or entry.key not in self._keys
-            ]
-            wanted = self._version if expected_version is None else expected_version
-            if not fresh and expected_version is None:
-                return
-            try:
-                await self._append_at(fresh, wanted)
-            except StoreError as error:
-                if error.code != "version_conflict" or expected_version is not None:
-                    raise
-                await self._refresh()
-                self._check_pending([message for _, message in fresh])
-            else:
-                return
-        message = f"other writers were faster {_ROUNDS} times"
-        raise StoreError(message, code="version_conflict")
-
-    async def _append_at(self, fresh: Sequence[tuple[Entry, Any]], version: int) -> None:
-        """Appends to the log and to the working set, or to neither."""
-        working_set = self._working_set
-        entries = [entry for entry, _ in fresh]
-        messages = [message for _, message in fresh]
-        if version != self._version:
-            # Whoever expects another version than we know is told by the store itself.
-            info = await self._store.info(self._session_id)
-            if info.version != version:
-                raise StoreError(
-                    f"the session is at version {info.version}, {version} was expected",
-                    code="version_conflict",
-                    value=info.version,
-                    limit=version,
-                )
-            await self._refresh()
-        is_small = sum(len(entry.payload) for entry in entries) < INLINE_BYTES
-        self._version = -1  # until both have it, neither is sure
-        if is_small:
-            working_set.append(messages)
-        else:
-            await asyncio.to_thread(working_set.append, messages)
-        info = await self._store.append(self._session_id, entries, expected_version=version)
-        self._keys.update(entry.key for entry in entries if entry.key is not None)
-        self._version, self._length = info.version, info.length
-
-    def _check_pending(self, messages: Sequence[Any]) -> None:
-        """Refuses messages that would come between another writer's calls and their results."""
-        working_set = self._working_set
-        try:
-            working_set.window()
-        except InputError as error:
-            if error.code != "open_calls":
-                return
-        except SatchelError:
-            return
-        else:
-            return
-        if _answers(working_set, messages):
-            return
-        message = "calls of another writer wait for their results; append those first"
-        raise StoreError(message, code="calls_pending")
-
-    async def _changing(self, change: Callable[[WorkingSet], object]) -> None:
-        """Does something that makes events, and stores them."""
-        working_set = self._working_set
-        # What fails here has changed nothing but perhaps settings, which are stored next time.
-        await asyncio.to_thread(change, working_set)
-        await self._store_events()
-
-    async def _store_events(self) -> None:
-        working_set = self._working_set
-        new = working_set.events[self._stored_events :]
-        if not new:
-            return
-        entries = [Entry("event", encode(dict(event))) for event in new]
-        version, self._version = self._version, -1
-        info = await self._store.append(self._session_id, entries, expected_version=version)
-        self._version, self._length = info.version, info.length
-        self._stored_events += len(new)
+    # --- inside -----------------------------------------------------------------------------------
 
     async def _window(
         self,
@@ -584,11 +505,11 @@ class Session:
     ) -> Window:
         asked: dict[str, Any] = {"stakes": stakes, "open_calls": open_calls}
         if not isinstance(system, _Unset):
-            asked["system"] = self._system = system
+            asked["system"] = self._log.system = system
         if not isinstance(tools, _Unset):
-            asked["tools"] = self._tools = tools
+            asked["tools"] = self._log.tools = tools
         found: list[Window] = []
-        await self._changing(lambda working_set: found.append(working_set.window(**asked)))
+        await self._log.change(lambda working_set: found.append(working_set.window(**asked)))
         self._asked = found[0]
         return found[0]
 
@@ -602,13 +523,12 @@ class Session:
             return
         self._calibration = self._calibration.observe(asked.tokens, usage)
         estimate = self._calibration.estimate(asked.tokens) / asked.tokens
-        said = 1.0 if self._said_estimate is None else self._said_estimate
-        if abs(estimate - said) > _NOTABLE * said:
+        if abs(estimate - self._said_estimate) > _NOTABLE * self._said_estimate:
             self._said_estimate = estimate
             event = self._calibration.event()
             async with self._lock:
-                await self._refresh()
-                await self._changing(lambda working_set: working_set.apply(event))
+                await self._log.refresh()
+                await self._log.change(lambda working_set: working_set.apply(event))
 
     def _give_way(self, working_set: WorkingSet, error: object) -> None:
         """Makes the next window smaller, by what the error says."""
@@ -623,19 +543,20 @@ class Session:
         elif actual is None:
             working_set.apply({"kind": "settings", "budget": max(1, int(budget * _SHRINK))})
 
-    async def _length_of(self, messages: int) -> int:
-        """Entries of the log up to the first ``messages`` messages and the events before the next."""
-        if isinstance(messages, bool) or not isinstance(cast("object", messages), int):
-            message = f"a number of messages must be an int, not {type(messages).__name__}"
+
+def _chain_of(summarizer: Summarizer | Sequence[Summarizer] | None) -> tuple[Summarizer, ...]:
+    found = (
+        ()
+        if summarizer is None
+        else (summarizer,)
+        if isinstance(summarizer, Summarizer)
+        else tuple(summarizer)
+    )
+    for one in found:
+        if not isinstance(cast("object", one), Summarizer):
+            message = f"a summarizer needs a name and summarize(request), not {type(one).__name__}"
             raise InputError(message, code="invalid_value")
-        entries = await self._store.read(self._session_id)
-        ends = [at for at, entry in enumerate(entries) if entry.kind == "message"]
-        if not 0 <= messages <= len(ends):
-            message = f"the session has {len(ends)} messages, not {messages}"
-            raise InputError(message, code="invalid_value", value=messages, limit=len(ends))
-        if messages == len(ends):
-            return len(entries)
-        return ends[messages - 1] + 1 if messages else 1
+    return found
 
 
 def _listed(messages: object) -> list[Any]:
@@ -664,13 +585,3 @@ def _keys_of(messages: Sequence[Any], ids: Sequence[str | None] | None) -> list[
         message = f"{len(ids)} ids for {len(messages)} messages"
         raise InputError(message, code="invalid_value", value=len(ids), limit=len(messages))
     return [None if one is None else check_id("an id", one) for one in ids]
-
-
-def _answers(working_set: WorkingSet, messages: Sequence[Any]) -> bool:
-    """Whether these messages begin with results of the newest step's calls."""
-    from satchel import _core  # noqa: PLC0415 - only where two writers met
-
-    described = _core.describe_message(messages[0], working_set.dialect)
-    return any(part["kind"] == "result" for part in described["parts"])
-
-

@@ -281,13 +281,12 @@ def fresh_entries(entries: Iterable[Entry], known: set[str]) -> list[Entry]:
     return found
 
 
-def conflict(session_id: str, version: int, expected: int) -> StoreError:
+def conflict(version: int, expected: int) -> StoreError:
     """The error of a write that came too late."""
     message = (
         f"the session is at version {version}, {expected} was expected: "
         "somebody else wrote it; read what is new and try again"
     )
-    del session_id  # ids may be private: they stay out of messages
     return StoreError(message, code="version_conflict", value=version, limit=expected)
 
 

@@ -154,7 +154,7 @@ class MemoryStore:
         before = kept.values.get(name)
         version = 0 if before is None else before.version
         if expected_version is not None and expected_version != version:
-            raise conflict(session_id, version, expected_version)
+            raise conflict(version, expected_version)
         kept.values[name] = Value(payload, version + 1)
         self._renewed(kept)
         return version + 1
@@ -225,7 +225,7 @@ class MemoryStore:
             raise not_found()
         version = kept.info.version
         if expected_version is not None and expected_version != version:
-            raise conflict(session_id, version, expected_version)
+            raise conflict(version, expected_version)
         return kept
 
     def _written(self, kept: _Kept, steps: int) -> SessionInfo:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from satchel.summarize.transcript import Said
 
-__all__ = ["ExtractiveSummarizer"]
+__all__ = ["ExtractiveSummarizer", "extract", "is_decision", "is_error", "is_standing"]
 
 _LONGEST: Final = 300
 """Characters of a line that may be quoted; longer ones are dumps, and quotes are never cut."""
@@ -67,6 +67,21 @@ class ExtractiveSummarizer:
     async def summarize(self, request: SummaryRequest, /) -> SummaryResult:
         """The summary; it is done without waiting for anything."""
         return SummaryResult(text=extract(request))
+
+
+def is_standing(text: str) -> bool:
+    """Whether a line reads like a standing instruction or a prohibition."""
+    return _STANDING.search(text) is not None
+
+
+def is_decision(text: str) -> bool:
+    """Whether a line reads like a decision, an agreement or a commitment."""
+    return _DECIDED.search(text) is not None
+
+
+def is_error(text: str) -> bool:
+    """Whether a line speaks of an error."""
+    return _ERROR.search(text) is not None
 
 
 def extract(request: SummaryRequest) -> str:

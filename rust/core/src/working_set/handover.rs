@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::WorkingSet;
-use crate::compaction::root_overhead;
+use crate::root::root_overhead;
 use crate::error::{Error, ErrorKind, Result};
 use crate::level::Level;
 use crate::message::Role;
