@@ -14,13 +14,13 @@ from satchel import _core
 from satchel.errors import InputError, SatchelError, StoreError
 from satchel.stores.base import Entry, conflict
 from satchel.stores.codec import decode, encode
+from satchel.working_set import WorkingSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from satchel.assembler import Assembler
     from satchel.stores.base import SessionInfo, SessionStore
-    from satchel.working_set import WorkingSet
 
 __all__ = ["SessionLog"]
 
@@ -46,6 +46,7 @@ class SessionLog:
         self.session_id: Final = session_id
         self.system: Any = None
         self.tools: Sequence[Any] | None = None
+        self._is_request_known = False
         self.version = 0
         self.length = 0
         self._assembler: Final = assembler
@@ -86,9 +87,14 @@ class SessionLog:
             key = secrets.token_hex(16)
             first = self._assembler.settings_event(system_tokens=0, tools_tokens=0)
             events = [{**first, "page_key": key}]
-        return self._assembler.working_set(
-            messages, events=events, system=self.system, tools=self.tools
+        # Without settling what system and tools take: nobody has said yet that they changed.
+        working_set = WorkingSet._restore(  # noqa: SLF001 - the way back from a log, as a pickle's
+            self._assembler, messages, tuple(events), self.system, self.tools
         )
+        wanted = self._assembler.settings_event(system_tokens=0, tools_tokens=0)
+        del wanted["system_tokens"], wanted["tools_tokens"]
+        working_set._settle(wanted)  # noqa: SLF001 - as above
+        return working_set
 
     async def refresh(self) -> None:
         """Takes in what other writers did."""
@@ -123,9 +129,11 @@ class SessionLog:
             try:
                 await self._append_fresh(fresh)
             except StoreError as error:
-                if error.code != "version_conflict" or expected_version is not None:
+                if error.code != "version_conflict":
                     raise
                 await self.refresh()
+                if expected_version is not None:
+                    raise
                 self._check_pending(fresh[0][1])
             else:
                 return
@@ -147,9 +155,7 @@ class SessionLog:
     async def _write(self, entries: Sequence[Entry]) -> None:
         # Until the store has said yes, the working set may know more than it.
         self._is_certain = False
-        info = await self.store.append(
-            self.session_id, entries, expected_version=self.version
-        )
+        info = await self.store.append(self.session_id, entries, expected_version=self.version)
         self.version, self.length = info.version, info.length
         self._is_certain = True
 
@@ -173,6 +179,20 @@ class SessionLog:
         """Does something to the working set in a thread, and stores the events that it made."""
         await asyncio.to_thread(action, self.working_set)
         await self.store_events()
+
+    def first_request(self, system: object, tools: Sequence[Any] | None) -> None:
+        """Says what requests carry, after the log was read back: a change only if it takes other room.
+
+        The log holds what system and tools take, not the texts, so the first window after a restart
+        says which they are. To be called within `change`; later calls do nothing.
+        """
+        if self._is_request_known:
+            return
+        self._is_request_known = True
+        working_set = self.working_set
+        self.system, self.tools = system, tools
+        working_set._system, working_set._tools = system, tools  # noqa: SLF001 - as above
+        working_set._settle(working_set._fixed_tokens(working_set.counter))  # noqa: SLF001 - as above
 
     async def store_events(self) -> None:
         """Stores the events that the store does not have yet."""
@@ -206,7 +226,5 @@ class SessionLog:
         Raises:
             StoreError: ``version_conflict``.
         """
-        info = await self.store.truncate(
-            self.session_id, length, expected_version=self.version
-        )
+        info = await self.store.truncate(self.session_id, length, expected_version=self.version)
         await self.load(info)

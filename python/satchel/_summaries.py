@@ -30,7 +30,6 @@ __all__ = ["Summaries"]
 _LOG: Final = logging.getLogger("satchel.session")
 
 
-
 class Summaries:
     """What summarises a session.
 
@@ -56,8 +55,10 @@ class Summaries:
         self._log: Final = log
         self._lock: Final = lock
         self._settings: Final = policy.summary
-        last = () if any(isinstance(one, ExtractiveSummarizer) for one in chain) else (
-            ExtractiveSummarizer(),
+        last = (
+            ()
+            if any(isinstance(one, ExtractiveSummarizer) for one in chain)
+            else (ExtractiveSummarizer(),)
         )
         self._chain: Final = (*chain, *last)
         self._patience: Final = patience
@@ -93,9 +94,7 @@ class Summaries:
         settings = self._settings or SummarySettings()
         async with self._lock:
             await self._log.refresh()
-            part = await asyncio.to_thread(
-                part_due, self._log.working_set, settings, force=force
-            )
+            part = await asyncio.to_thread(part_due, self._log.working_set, settings, force=force)
         if part is None:
             if force:
                 message = "nothing is left that a summary could cover"

@@ -106,7 +106,9 @@ def part_due(
         return None
     if not force and settings.above_share is not None:
         all_rows = working_set.explain()
-        fixed = sum(working_set.events[0].get(name, 0) for name in ("system_tokens", "tools_tokens"))
+        fixed = sum(
+            working_set.events[0].get(name, 0) for name in ("system_tokens", "tools_tokens")
+        )
         used = fixed + sum(row.tokens for row in all_rows)
         budget = next(
             event["budget"] for event in reversed(working_set.events) if "budget" in event
@@ -126,7 +128,12 @@ def part_due(
 
 
 def is_worth_it(part: SummaryPart, settings: SummarySettings) -> bool:
-    """Whether a summary of these settings could free more than it costs."""
+    """Whether a summary of these settings could free more than it costs.
+
+    Settings that count messages want few messages, whatever that frees.
+    """
+    if settings.above_messages is not None:
+        return True
     return part.shown_tokens >= _LEAST_GAIN * (settings.max_tokens + settings.receipt_tokens)
 
 
@@ -147,7 +154,8 @@ def summary_event(
         "kind": "summary",
         "covers": [part.first, part.end],
         "text": written.text,
-        "receipts": receipts,
+        # What the summary quotes itself is not said twice.
+        "receipts": [one for one in receipts if one["text"] not in written.text],
     }
 
 

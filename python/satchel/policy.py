@@ -308,7 +308,12 @@ _PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
     "sliding-window": {"strategy": "sliding-window", "max_messages": 10},
     "token-window": {"strategy": "token-window"},
     "rolling-summary": {
-        "summary": {"above_messages": 10, "above_share": None, "keep_messages": 2, "cover_messages": 8}
+        "summary": {
+            "above_messages": 10,
+            "above_share": None,
+            "keep_messages": 2,
+            "cover_messages": 8,
+        }
     },
     "rolling-summary:manager": {"summary": {"above_messages": 10, "above_share": 0.8}},
     "rolling-summary:graph": {

@@ -265,8 +265,7 @@ class Session:
         given = _listed(messages)
         keys = _keys_of(given, ids)
         entries = [
-            Entry("message", encode(message), key)
-            for message, key in zip(given, keys, strict=True)
+            Entry("message", encode(message), key) for message, key in zip(given, keys, strict=True)
         ]
         async with self._lock:
             await self._log.append(entries, given, expected_version)
@@ -440,9 +439,7 @@ class Session:
         async with self._lock:
             await self._log.refresh()
             length = await self._log.length_of(at)
-            await self._store.branch(
-                self._session_id, target, length=length, user_id=self._user_id
-            )
+            await self._store.branch(self._session_id, target, length=length, user_id=self._user_id)
         return Session(
             self._store,
             session_id=target,
@@ -504,12 +501,20 @@ class Session:
         open_calls: OpenCalls,
     ) -> Window:
         asked: dict[str, Any] = {"stakes": stakes, "open_calls": open_calls}
+        log, found = self._log, list["Window"]()
         if not isinstance(system, _Unset):
-            asked["system"] = self._log.system = system
+            asked["system"] = system
         if not isinstance(tools, _Unset):
-            asked["tools"] = self._log.tools = tools
-        found: list[Window] = []
-        await self._log.change(lambda working_set: found.append(working_set.window(**asked)))
+            asked["tools"] = tools
+
+        def ask(working_set: WorkingSet) -> None:
+            if "system" in asked or "tools" in asked:
+                log.first_request(asked.get("system"), asked.get("tools"))
+                log.system = asked.get("system", log.system)
+                log.tools = asked.get("tools", log.tools)
+            found.append(working_set.window(**asked))
+
+        await log.change(ask)
         self._asked = found[0]
         return found[0]
 

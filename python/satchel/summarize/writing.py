@@ -204,10 +204,10 @@ async def _ask(
             text = await _answer(summarizer, asked, patience, journal)
         if text is None:
             return None
-        if not request.counter.fits(text, request.max_tokens):
-            text = await _shortened(summarizer, request, text, patience, journal)
         if not is_own:
             await asyncio.to_thread(_check, text, request, elements, source_tokens)
+        if not request.counter.fits(text, request.max_tokens):
+            text = await _shortened(summarizer, request, text, patience, journal)
     except SummaryError as error:
         journal.failures.append(
             Attempt(summarizer=_name(summarizer), code=error.code, message=str(error))
