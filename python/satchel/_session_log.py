@@ -111,13 +111,7 @@ class SessionLog:
             StoreError: ``version_conflict``, ``calls_pending``; nothing was appended then.
             InputError: as in `WorkingSet.append`; likewise.
         """
-        if not self._is_certain:
-            await self.refresh()
-        if expected_version is not None:
-            if expected_version != self.version:
-                await self.refresh()
-            if expected_version != self.version:
-                raise conflict(self.version, expected_version)
+        await self._settle_version(expected_version)
         for _ in range(_ROUNDS):
             fresh = [
                 (entry, message)
@@ -139,6 +133,17 @@ class SessionLog:
                 return
         message = f"other writers were faster {_ROUNDS} times"
         raise StoreError(message, code="version_conflict")
+
+    async def _settle_version(self, expected_version: int | None) -> None:
+        """Makes sure that both sides are at one version, and at the expected one.
+
+        Raises:
+            StoreError: ``version_conflict``.
+        """
+        if not self._is_certain or expected_version not in (None, self.version):
+            await self.refresh()
+        if expected_version is not None and expected_version != self.version:
+            raise conflict(self.version, expected_version)
 
     async def _append_fresh(self, fresh: Sequence[tuple[Entry, Any]]) -> None:
         """Appends to the working set and to the store."""
@@ -181,7 +186,7 @@ class SessionLog:
         await self.store_events()
 
     def first_request(self, system: object, tools: Sequence[Any] | None) -> None:
-        """Says what requests carry, after the log was read back: a change only if it takes other room.
+        """Says what requests carry after the log was read back; a change if it takes other room.
 
         The log holds what system and tools take, not the texts, so the first window after a restart
         says which they are. To be called within `change`; later calls do nothing.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel import _core
@@ -16,9 +15,11 @@ from satchel.linting import lint
 from satchel.state import MAX_STEPS, AgentState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["LoopGuard", "StepGuard"]
+
+_SHOWN_CHARS: Final = 80
 
 
 class StepGuard:
@@ -217,7 +218,7 @@ def _digest(*pieces: bytes) -> bytes:
 
 def _shown(name: str) -> str:
     """A tool's name for an error: it comes from a model, so it is bounded and escaped."""
-    return ascii(name if len(name) <= 80 else name[:77] + "...")
+    return ascii(name if len(name) <= _SHOWN_CHARS else name[:_SHOWN_CHARS] + "...")
 
 
 def _step_limit(step: int, limit: int) -> GuardError:

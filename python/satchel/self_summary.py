@@ -52,8 +52,8 @@ _INSTRUCTION: Final[Mapping[Language, str]] = {
     ),
     "ko": (
         "모든 답변을 아래와 똑같은 형식의 블록으로 끝내세요. 이것은 당신 자신의 기억입니다. "
-        "사용자에게는 보이지 않으며, 다음에는 오래된 메시지가 없을 수 있습니다. 각 제목 아래에 짧게 "
-        "몇 줄만 쓰고, 쓸 것이 없으면 비워 두고, 블록 뒤에는 아무것도 쓰지 마세요.\n\n"
+        "사용자에게는 보이지 않으며, 다음에는 오래된 메시지가 없을 수 있습니다. 각 제목 아래에 "
+        "짧게 몇 줄만 쓰고, 쓸 것이 없으면 비워 두고, 블록 뒤에는 아무것도 쓰지 마세요.\n\n"
         f"{OPEN}\n목표:\n- 맡은 일\n진행:\n- 끝낸 일\n남은 일:\n- 아직 하거나 답해야 할 것\n결정:\n"
         f"- 정해진 것\n{CLOSE}"
     ),
@@ -93,10 +93,10 @@ def instruction(language: Language = "en") -> str:
 
 
 def parse(text: str, before: SelfSummary | None = None) -> SelfSummary | None:
-    """What the last whole block in an answer says; ``before`` if there is none to be read.
+    r"""What the last whole block in an answer says; ``before`` if there is none to be read.
 
     Example:
-        >>> answer = "Done.\\n<working-state>\\nGoal:\\n- tests\\nOpen:\\n- docs\\n</working-state>"
+        >>> answer = "Done.\n<working-state>\nGoal:\n- tests\nOpen:\n- docs\n</working-state>"
         >>> parse(answer).open_points
         ('docs',)
     """

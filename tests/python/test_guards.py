@@ -131,7 +131,7 @@ def test_states_advance_to_their_own_limit() -> None:
     "make",
     [
         lambda: StepGuard(0),
-        lambda: StepGuard(True),
+        lambda: StepGuard(max_steps=True),
         lambda: LoopGuard(1),
         lambda: LoopGuard(dialect="klingon"),
     ],

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.self_summary import CLOSE, OPEN, BlockStripper, SelfSummary, instruction, parse, strip
 
+if TYPE_CHECKING:
+    from satchel.summarize import Language
+
 STATE = SelfSummary(
     goal=("move the archive",), progress=("listed 41 files",), open_points=(), decisions=("keep x",)
 )
 
 
-@pytest.mark.parametrize("language", ["en", "ko"])
-def test_a_block_is_read_back(language: str) -> None:
-    answer = f"All listed.\n\n{STATE.render(language)}"  # type: ignore[arg-type] - a parameter
+LANGUAGES: tuple[Language, ...] = ("en", "ko")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_block_is_read_back(language: Language) -> None:
+    answer = f"All listed.\n\n{STATE.render(language)}"
     assert parse(answer) == STATE
     assert strip(answer) == "All listed."
 
 
-@pytest.mark.parametrize("language", ["en", "ko"])
-def test_what_the_model_is_told_is_a_block_that_can_be_read(language: str) -> None:
-    told = parse(instruction(language))  # type: ignore[arg-type] - a parameter
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_the_model_is_told_is_a_block_that_can_be_read(language: Language) -> None:
+    told = parse(instruction(language))
     assert told is not None
     assert all((told.goal, told.progress, told.open_points, told.decisions))
 

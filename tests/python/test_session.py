@@ -255,7 +255,10 @@ def test_replies_are_recorded_once_and_teach_the_counter() -> None:
 
 
 def test_an_overflow_makes_the_window_smaller_and_gives_up_in_the_end() -> None:
-    error = "This model's maximum context length is 900 tokens. However, your messages resulted in 2600 tokens."
+    error = (
+        "This model's maximum context length is 900 tokens. However, your messages resulted in "
+        "2600 tokens."
+    )
 
     async def work() -> None:
         async with opened(MemoryStore()) as session:
@@ -265,10 +268,14 @@ def test_an_overflow_makes_the_window_smaller_and_gives_up_in_the_end() -> None:
             assert after.tokens < before.tokens
             assert after.budget == 900
             assert satchel.lint(after.messages, "openai") == []
-            with pytest.raises(satchel.SatchelError) as caught:
-                for _ in range(9):
+            codes: set[str] = set()
+            for _ in range(9):
+                try:
                     await session.observe_overflow("context_length_exceeded")
-            assert caught.value.code in ("overflow_persists", "nothing_to_compact", "over_budget")
+                except satchel.SatchelError as refusal:
+                    codes.add(refusal.code)
+            assert codes
+            assert codes <= {"overflow_persists", "nothing_to_compact", "over_budget"}
             with pytest.raises(satchel.InputError):
                 await session.observe_overflow(ValueError("something else"))
 

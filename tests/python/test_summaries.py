@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from html import unescape
 from typing import TYPE_CHECKING, Any
@@ -62,7 +63,7 @@ class Scripted:
         finally:
             self.inside -= 1
 
-    async def _answer(self, request: SummaryRequest) -> Any:
+    async def _answer(self, request: SummaryRequest) -> SummaryResult:
         fault = self.script[self.asked % len(self.script)]
         self.asked += 1
         match fault:
@@ -85,7 +86,8 @@ class Scripted:
                 return SummaryResult(text=unescape(request.transcript))
             case "answers at length":
                 return SummaryResult(text="A point of no weight at all.\n" * 60)
-        return "junk"
+        junk: Any = "junk"
+        return junk
 
 
 def said(number: int) -> dict[str, Any]:
@@ -342,6 +344,7 @@ def test_rotation_keeps_few_messages_and_the_first_turn_in_mind() -> None:
                 {"role": "user", "content": "We decided on berth B-17 for the Alma."}
             )
             await session.append({"role": "assistant", "content": "Noted, B-17."})
+            window = await session.window()
             for turn in range(10):
                 await session.append({**said(2 * turn), "role": "user"})
                 await session.append({**said(2 * turn + 1), "role": "assistant"})
@@ -411,6 +414,6 @@ def test_what_left_the_window_is_handed_on_once() -> None:
                 await session.append(said(number))
                 await session.window()
         assert len(flushed) > 2
-        assert all(end == first for (_, end), (first, _) in zip(flushed, flushed[1:], strict=False))
+        assert all(end == first for (_, end), (first, _) in itertools.pairwise(flushed))
 
     run(work)

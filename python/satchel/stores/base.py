@@ -12,7 +12,7 @@ Order is a sequence number that the store gives, never a clock. Every write move
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from satchel.errors import InputError, StoreError
 
@@ -308,8 +308,10 @@ def checked_limit(limit: object) -> int | None:
     """
     if limit is None:
         return None
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-        number = cast("int", limit) if isinstance(limit, int) else None
-        message = f"limit must be None or an int from 0, not {number if number is not None else type(limit).__name__}"
-        raise InputError(message, code="invalid_value", value=number, limit=0)
+    if isinstance(limit, bool) or not isinstance(limit, int):
+        message = f"limit must be None or an int, not {type(limit).__name__}"
+        raise InputError(message, code="invalid_value")
+    if limit < 0:
+        message = f"limit is {limit}, must be at least 0"
+        raise InputError(message, code="invalid_value", value=limit, limit=0)
     return limit

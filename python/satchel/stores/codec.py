@@ -1,8 +1,8 @@
 """Messages as bytes and back: canonical JSON, and what JSON has no word for.
 
 Bytes inside a message (an image for Bedrock, say) become an object with the one key ``$bytes``. An
-object of the caller's with one key that begins with ``$`` gets one ``$`` more, so nothing that comes
-in can be mistaken for it. Objects of a client become what they would send.
+object of the caller's with one key that begins with ``$`` gets one ``$`` more, so nothing that
+comes in can be mistaken for it. Objects of a client become what they would send.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _written(value: object) -> Any:  # noqa: ANN401 - whatever JSON can say
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {_BYTES: base64.b64encode(bytes(value)).decode()}
     if isinstance(value, Mapping):
-        return dict(cast("Mapping[Any, Any]", value))
+        return dict(value)
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         # What was set is what was said; the aliases are the provider's own names.
@@ -96,7 +96,7 @@ def _escaped(value: Any) -> Any:  # noqa: ANN401 - any value
         if isinstance(value, (bytes, bytearray, memoryview)):
             return _written(value)
         return _escaped(_written(value))
-    items = {key: _escaped(item) for key, item in cast("dict[Any, Any]", value).items()}
+    items = {key: _escaped(item) for key, item in value.items()}
     if len(items) == 1:
         [(key, item)] = items.items()
         if isinstance(key, str) and key.startswith("$"):

@@ -192,7 +192,7 @@ class MemoryStore:
     async def lease(
         self, session_id: str, *, ttl_s: float = 30.0, timeout_s: float = 30.0
     ) -> AsyncIterator[Lease]:
-        """See `SessionStore.lease`; a holder cannot die without its block, so ``ttl_s`` is unused."""
+        """See `SessionStore.lease`; a holder cannot die without its block: ``ttl_s`` is unused."""
         del ttl_s
         lock = self._locks.setdefault(session_id, asyncio.Lock())
         try:

@@ -8,10 +8,11 @@ a few lines around any model.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from satchel.counting import Counter
-from satchel.usage import Usage
+if TYPE_CHECKING:
+    from satchel.counting import Counter
+    from satchel.usage import Usage
 
 __all__ = ["Language", "Summarizer", "SummaryRequest", "SummaryResult"]
 

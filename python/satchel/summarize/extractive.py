@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ExtractiveSummarizer", "extract", "is_decision", "is_error", "is_standing"]
 
+_SHORTEST: Final = 3
 _LONGEST: Final = 300
 """Characters of a line that may be quoted; longer ones are dumps, and quotes are never cut."""
 
@@ -147,7 +148,7 @@ def _carried(request: SummaryRequest) -> Iterator[_Line]:
 
 
 def _quoted(said: Sequence[Said], focus: str | None, *, has_before: bool) -> Iterator[_Line]:
-    wanted = {word for word in re.findall(r"\w{3,}", (focus or "").casefold())}
+    wanted = set(re.findall(r"\w{3,}", (focus or "").casefold()))
     goal = None if has_before else next((one.index for one in said if one.role == "user"), None)
     place = 0
     files: dict[str, int] = {}
@@ -159,7 +160,7 @@ def _quoted(said: Sequence[Said], focus: str | None, *, has_before: bool) -> Ite
             if not one.is_speech:
                 for path in _PATH.findall(text):
                     files[path] = files.get(path, 0) + 1
-            if not 3 <= len(text) <= _LONGEST:
+            if not _SHORTEST <= len(text) <= _LONGEST:
                 continue
             section = _section(text, one, is_goal=one.index == goal, is_last=is_last)
             if section is None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from satchel.errors import InputError, SummaryError
-from satchel.summarize.base import SummaryRequest, SummaryResult
 from satchel.summarize.prompts import instructions, request_text
 from satchel.summarize.replies import chat_result, failed, unavailable
 from satchel.summarize.windows import input_tokens_of
+
+if TYPE_CHECKING:
+    from satchel.summarize.base import SummaryRequest, SummaryResult
 
 __all__ = ["LiteLLMSummarizer"]
 

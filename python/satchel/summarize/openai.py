@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from satchel.errors import InputError, SummaryError
-from satchel.summarize.base import SummaryRequest, SummaryResult
 from satchel.summarize.prompts import instructions, request_text
 from satchel.summarize.replies import chat_result, failed, unavailable
 from satchel.summarize.windows import input_tokens_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+    from satchel.summarize.base import SummaryRequest, SummaryResult
 
 __all__ = ["OpenAISummarizer"]
 
@@ -70,11 +71,10 @@ class OpenAISummarizer:
             {"role": "system", "content": instructions(request)},
             {"role": "user", "content": request_text(request)},
         ]
+        call: Any = self._client.chat.completions.create  # whose overloads know no plain mapping
         limit = {self._limit_field: request.max_tokens}
         try:
-            reply: Any = await self._client.chat.completions.create(
-                model=self._model, messages=messages, **limit, **self._options
-            )
+            reply: Any = await call(model=self._model, messages=messages, **limit, **self._options)
         except self._errors.APIStatusError as error:
             raise failed(error.status_code) from error
         except self._errors.APIConnectionError as error:

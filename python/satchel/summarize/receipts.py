@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["receipts_of"]
 
+_SHORTEST: Final = 3
 _LONGEST: Final = 400
 _AROUND: Final = 12
 """Tokens of the label of a line."""
@@ -104,7 +105,7 @@ def _found(messages: Sequence[Any], dialect: str, first: int) -> Iterator[_Line]
             # Later lines of a long error are its cause; no line is quoted twice.
             for number, raw in enumerate(page.decode("utf-8", "ignore").splitlines()):
                 text = raw.strip()
-                worth = _worth(text, role) if 3 <= len(text) <= _LONGEST else 0.0
+                worth = _worth(text, role) if _SHORTEST <= len(text) <= _LONGEST else 0.0
                 if worth > 0:
                     index = first + offset
                     source = f"message {index}, {role}"

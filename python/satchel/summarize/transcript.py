@@ -150,7 +150,7 @@ def _pieces(element: str, counter: Counter, room: int) -> Iterator[str]:
         piece = counter.truncate(body, inside) or body[:1]
         # Not inside an entity: what follows an "&" without its ";" moves on.
         entity = piece.rfind("&")
-        if 0 < entity and ";" not in piece[entity:] and len(piece) < len(body):
+        if entity > 0 and ";" not in piece[entity:] and len(piece) < len(body):
             piece = piece[:entity]
         yield f"{head}\n{piece}\n</message>"
         body = body[len(piece) :]

@@ -186,7 +186,7 @@ def _name(summarizer: Summarizer) -> str:
     return name if isinstance(name, str) else type(summarizer).__name__
 
 
-async def _ask(
+async def _ask(  # noqa: PLR0917 - one step of a loop, in a file of its own topic
     summarizer: Summarizer,
     request: SummaryRequest,
     elements: Sequence[str],
