@@ -490,7 +490,7 @@ class WorkingSet:
         Args:
             call: the call in the form of ``dialect``, as a dict or a client's object: a tool call,
                 an item, a block, a part. Or a whole reply with one call of the page-in tool.
-            max_tokens: the most tokens of the result's text, at least 128; default: 4,000, or a
+            max_tokens: the most tokens of the result's text, at least 192; default: 4,000, or a
                 quarter of the budget if that is less.
 
         Returns:

@@ -15,7 +15,7 @@ use crate::node::Text;
 use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Settings, Shown, Snapshot, hard_reason, is_protected};
 use crate::policy::Strategy;
-use crate::root::{root_note, root_of};
+use crate::root::{is_root_message, root_note, root_of};
 use crate::salience::index::Index;
 use crate::transcript::Transcript;
 
@@ -123,9 +123,10 @@ fn pressure<T: Text>(
 fn is_crowded<T: Text>(plan: &Plan, transcript: &Transcript<T>, settings: &Settings) -> bool {
     let policy = &settings.policy;
     policy.strategy == Strategy::SlidingWindow
-        && policy
-            .max_messages
-            .is_some_and(|most| counted_messages(plan, transcript) > most)
+        && policy.max_messages.is_some_and(|most| {
+            let note = plan.root.is_some() && is_root_message(settings, transcript);
+            counted_messages(plan, transcript) + u32::from(note) > most
+        })
 }
 
 fn counted_messages<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u32 {
@@ -215,7 +216,9 @@ impl<T: Text> Compaction<'_, T> {
         match self.settings.policy.strategy {
             Strategy::Adaptive => self.adapt(plan, Squeeze::None)?,
             Strategy::SlidingWindow => self.slide(plan)?,
-            Strategy::TokenWindow => self.drop_oldest(plan, |_, total| total <= self.target())?,
+            Strategy::TokenWindow => {
+                self.drop_oldest(plan, |_, _, total| total <= self.target())?;
+            }
         }
         self.settle_root(plan)?;
         settle_opener(plan, self.transcript, self.settings)?;
@@ -407,8 +410,7 @@ impl<T: Text> Compaction<'_, T> {
     fn fixed(&self, plan: &Plan, soft: &[usize]) -> Result<u64> {
         let soft_tokens = shown_tokens(plan, soft);
         let summary = plan.summary.as_deref();
-        let root_tokens =
-            u64::from(root_note(summary, self.transcript, self.settings)?.tokens);
+        let root_tokens = u64::from(root_note(summary, self.transcript, self.settings)?.tokens);
         let old_root = plan.root.as_ref().map_or(0, |root| u64::from(root.tokens));
         Ok(self.total(plan) - soft_tokens - old_root + root_tokens)
     }
@@ -430,25 +432,28 @@ impl<T: Text> Compaction<'_, T> {
         plan.gone_tokens += tokens;
     }
 
-    /// At most `max_messages`, hard ones counted, and within the target.
+    /// At most `max_messages`, hard ones and the note counted, and within the target.
     fn slide(&self, plan: &mut Plan) -> Result<()> {
         let most = self.settings.policy.max_messages.unwrap_or(u32::MAX);
         let trigger = self.settings.policy.trigger;
         let pinned = self.room - self.free;
         let over = self.total(plan).saturating_sub(pinned) as f64 > trigger * self.free as f64;
         let limit = if over { self.target() } else { self.room };
-        self.drop_oldest(plan, |messages, total| messages <= most && total <= limit)
+        let note = is_root_message(self.settings, self.transcript);
+        self.drop_oldest(plan, |messages, is_any_gone, total| {
+            messages + u32::from(note && is_any_gone) <= most && total <= limit
+        })
     }
 
-    /// Drops soft steps that may go, oldest first, until `enough(messages, tokens)`.
-    fn drop_oldest(&self, plan: &mut Plan, enough: impl Fn(u32, u64) -> bool) -> Result<()> {
+    /// Drops soft steps that may go, oldest first, until `enough(messages, is_any_gone, tokens)`.
+    fn drop_oldest(&self, plan: &mut Plan, enough: impl Fn(u32, bool, u64) -> bool) -> Result<()> {
         let soft = self.soft(plan);
         let mut total = self.fixed(plan, &soft)? + shown_tokens(plan, &soft);
         let mut messages = counted_messages(plan, self.transcript);
         let mut gone = Vec::new();
         for &at in &soft {
             let step = plan.shown[at].step;
-            if enough(messages, total) {
+            if enough(messages, plan.gone_steps > 0 || !gone.is_empty(), total) {
                 break;
             }
             if self.must_stay(step) {

@@ -70,11 +70,16 @@ fn summary_text(summary: &Summary) -> String {
     fence("summary", &source, &content)
 }
 
+/// Whether the note that leads to what is gone is a message of its own.
+pub(crate) fn is_root_message<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> bool {
+    !settings.dialect.notes_inside() || transcript.goal().is_none()
+}
+
 /// Tokens around the root note: none where it is a further block of the goal.
 pub fn root_overhead<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> u32 {
-    if settings.dialect.notes_inside() && transcript.goal().is_some() {
-        0
-    } else {
+    if is_root_message(settings, transcript) {
         settings.message_tokens
+    } else {
+        0
     }
 }

@@ -158,11 +158,14 @@ impl<T: Text> WorkingSet<T> {
                 .and_then(|message| rows.get(message))
                 .is_none_or(|row| gone.binary_search(&row.step).is_err())
         };
-        let (kept, lost): (Vec<Recall>, Vec<Recall>) =
-            std::mem::take(&mut self.plan.recalls).into_iter().partition(stands);
+        let (kept, lost): (Vec<Recall>, Vec<Recall>) = std::mem::take(&mut self.plan.recalls)
+            .into_iter()
+            .partition(stands);
         self.plan.recalls = kept;
         let moved = lost.into_iter().filter(|recall| recall.restores.is_some());
         let end = self.transcript.len() as u32;
-        self.plan.recalls.extend(moved.map(|recall| Recall { at: end, ..recall }));
+        self.plan
+            .recalls
+            .extend(moved.map(|recall| Recall { at: end, ..recall }));
     }
 }
