@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -86,8 +86,7 @@ class Scripted:
                 return SummaryResult(text=unescape(request.transcript))
             case "answers at length":
                 return SummaryResult(text="A point of no weight at all.\n" * 60)
-        junk: Any = "junk"
-        return junk
+        return cast("SummaryResult", "junk")
 
 
 def said(number: int) -> dict[str, Any]:
