@@ -521,6 +521,8 @@ class WorkingSet:
 
         None if that never changed.
         """
+    def summary_range(self, keep: int) -> tuple[int, int] | None:
+        """First and end of the raw messages that a summary may cover; the newest ``keep`` stay."""
     def index_pointer(self) -> str:
         """The pointer of the index of everything that is gone."""
     def append(self, messages: Iterable[object]) -> None:

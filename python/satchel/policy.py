@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
-__all__ = ["Likelihood", "Likelihoods", "Policy", "SalienceWeights"]
+__all__ = ["Likelihood", "Likelihoods", "Policy", "SalienceWeights", "SummarySettings"]
 
 _Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 _Weight = Annotated[float, Field(ge=-100.0, le=100.0, allow_inf_nan=False)]
@@ -163,6 +163,32 @@ class Likelihoods(BaseModel):
     dialogue: Likelihood = _DIALOGUE
 
 
+class SummarySettings(BaseModel):
+    """When a session has a part of its history summarised, and how.
+
+    Attributes:
+        above_messages: only with more messages than this behind the last summary; None: any.
+        above_share: only if the window takes more than this share of the budget; None: any.
+        keep_messages: the newest messages that no summary covers.
+        cover_messages: the most messages that one summary takes in, the oldest first; None: all
+            but those that are kept.
+        max_tokens: the most tokens of a summary; a longer one is written again, shorter.
+        receipt_tokens: the most tokens of what is quoted word for word beside it.
+        background: whether windows are given out while a summary is being written, which comes in
+            as soon as it is there; else ``window()`` waits for it.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+    above_messages: Annotated[int, Field(ge=0, le=2**32 - 1)] | None = None
+    above_share: Annotated[float, Field(gt=0.0, le=1.0, allow_inf_nan=False)] | None = 0.8
+    keep_messages: Annotated[int, Field(ge=0, le=2**32 - 1)] = 10
+    cover_messages: Annotated[int, Field(ge=1, le=2**32 - 1)] | None = None
+    max_tokens: Annotated[int, Field(ge=16, le=2**20)] = 300
+    receipt_tokens: Annotated[int, Field(ge=0, le=2**20)] = 200
+    background: bool = True
+
+
 class Policy(BaseModel):
     """Settings of the planner; immutable, compares by value.
 
@@ -189,6 +215,8 @@ class Policy(BaseModel):
         fragment: what an identifier is worth in a piece of a long line, beside a whole line.
         recall: share for lines that come back between two compactions, when the newest messages
             need what only they hold; 0 for none.
+        summary: when sessions summarise; None for never. The planner makes room in any case, with
+            a summary or without.
         salience: how the salience that reports show is put together; it decides nothing.
         likelihood: how likely an identifier is needed again: what a line is worth.
 
@@ -210,6 +238,7 @@ class Policy(BaseModel):
     newest: _Share = 0.6
     fragment: _Share = 0.6
     recall: _Share = 0.06
+    summary: SummarySettings | None = None
     salience: SalienceWeights = SalienceWeights()
     likelihood: Likelihoods = Likelihoods()
 
@@ -279,6 +308,24 @@ _PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
     "adaptive": {},
     "sliding-window": {"strategy": "sliding-window", "max_messages": 10},
     "token-window": {"strategy": "token-window"},
+    "rolling-summary": {
+        "summary": {
+            "above_messages": 10,
+            "above_share": None,
+            "keep_messages": 2,
+            "cover_messages": 8,
+        }
+    },
+    "rolling-summary:manager": {"summary": {"above_messages": 10, "above_share": 0.8}},
+    "rolling-summary:graph": {
+        "summary": {
+            "above_messages": 8,
+            "above_share": None,
+            "keep_messages": 2,
+            "max_tokens": 200,
+            "background": False,
+        }
+    },
 }
 
 

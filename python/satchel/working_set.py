@@ -155,6 +155,7 @@ class WorkingSet:
                 start=before.start + len(before.raw),
                 opening=opening or before.hand_over(events[0]["dialect"]),
                 closed=before.rows(),
+                summary=before.summary,
             )
 
         def build(history: Iterable[Any]) -> _core.WorkingSet:
@@ -165,7 +166,7 @@ class WorkingSet:
                 first[0] if first else assembler.counter,
                 json.dumps({**era.events[0], "at": 0} if era.opening else era.events[0]),
                 history,
-                json.dumps([*era.pins(), *later]),
+                json.dumps([*era.handed_on_events(), *later]),
                 [assembler.counter, *self._named_counters(era.events)],
                 era.gone,
             )
@@ -196,6 +197,8 @@ class WorkingSet:
         return working_set
 
     def _note(self, event: Mapping[str, Any]) -> None:
+        if event["kind"] == "summary":
+            self._era.summary = event
         if event["kind"] == "settings":
             self._said.update(event)
             self._is_bound = self._era.dialect in _SIGNED and _binds_reasoning(
@@ -219,6 +222,11 @@ class WorkingSet:
     def dialect(self) -> str:
         """The dialect of windows, and of messages that are appended."""
         return self._era.dialect
+
+    @property
+    def counter(self) -> Counter:
+        """What counts."""
+        return self._counter()
 
     @property
     def messages(self) -> list[Any]:
@@ -482,7 +490,7 @@ class WorkingSet:
         Args:
             call: the call in the form of ``dialect``, as a dict or a client's object: a tool call,
                 an item, a block, a part. Or a whole reply with one call of the page-in tool.
-            max_tokens: the most tokens of the result's text, at least 128; default: 4,000, or a
+            max_tokens: the most tokens of the result's text, at least 192; default: 4,000, or a
                 quarter of the budget if that is less.
 
         Returns:

@@ -13,8 +13,9 @@ use crate::level::{Level, Reason};
 use crate::message::Role;
 use crate::node::Text;
 use crate::placeholder::placeholder_tokens;
-use crate::plan::{Plan, Root, Settings, Shown, Snapshot, hard_reason, is_protected};
+use crate::plan::{Plan, Settings, Shown, Snapshot, hard_reason, is_protected};
 use crate::policy::Strategy;
+use crate::root::{is_root_message, root_note, root_of};
 use crate::salience::index::Index;
 use crate::transcript::Transcript;
 
@@ -135,11 +136,6 @@ fn counted_messages<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u32 {
         .sum()
 }
 
-/// Whether the note that leads to what is gone is a message of its own.
-fn is_root_message<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> bool {
-    !settings.dialect.notes_inside() || transcript.goal().is_none()
-}
-
 /// Messages of a step besides system and developer messages.
 fn step_messages<T: Text>(transcript: &Transcript<T>, step: u32) -> u32 {
     let bounds = transcript.steps()[step as usize];
@@ -237,6 +233,11 @@ impl<T: Text> Compaction<'_, T> {
             self.adapt(plan, squeeze)?;
             self.settle_root(plan)?;
             settle_opener(plan, self.transcript, self.settings)?;
+            plan.sum();
+        }
+        if self.total(plan) > self.room && plan.summary.take().is_some() {
+            // A summary is the last to give way: what it stands for keeps its pointers.
+            self.settle_root(plan)?;
             plan.sum();
         }
         let changed = self.first_change(before.plan(), plan);
@@ -408,7 +409,8 @@ impl<T: Text> Compaction<'_, T> {
     /// Tokens of everything but the soft steps, with the note as large as it may become.
     fn fixed(&self, plan: &Plan, soft: &[usize]) -> Result<u64> {
         let soft_tokens = shown_tokens(plan, soft);
-        let root_tokens = u64::from(self.root_note()?.tokens);
+        let summary = plan.summary.as_deref();
+        let root_tokens = u64::from(root_note(summary, self.transcript, self.settings)?.tokens);
         let old_root = plan.root.as_ref().map_or(0, |root| u64::from(root.tokens));
         Ok(self.total(plan) - soft_tokens - old_root + root_tokens)
     }
@@ -467,37 +469,9 @@ impl<T: Text> Compaction<'_, T> {
         Ok(())
     }
 
-    /// The note that leads to what is gone. It says the same as long as anything is, so that the
-    /// window before the first step that changed stays in the provider's cache.
-    fn root_note(&self) -> Result<Root> {
-        let pointer = self.settings.key.index_pointer();
-        let text = format!(
-            "<satchel-index>\nEarlier steps are paged out, none is lost: page_in(\"{pointer}\") lists \
-             them. This note is not the user's.\n</satchel-index>"
-        );
-        let count = self.settings.counter.count(&text)?;
-        let tokens = count.saturating_add(root_overhead(self.settings, self.transcript));
-        Ok(Root {
-            text: text.into(),
-            tokens,
-        })
-    }
-
     fn settle_root(&self, plan: &mut Plan) -> Result<()> {
-        plan.root = match plan.gone_steps {
-            0 => None,
-            _ => Some(self.root_note()?),
-        };
+        plan.root = root_of(plan, self.transcript, self.settings)?;
         Ok(())
-    }
-}
-
-/// Tokens around the root note: none where it is a further block of the goal.
-pub fn root_overhead<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> u32 {
-    if is_root_message(settings, transcript) {
-        settings.message_tokens
-    } else {
-        0
     }
 }
 

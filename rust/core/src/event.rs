@@ -38,6 +38,30 @@ pub struct SettingsChange {
     pub page_key: Option<String>,
 }
 
+/// A summary: what a model or somebody else wrote, and what is quoted word for word.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Raw index of the first message that it covers, and one past the last.
+    pub covers: (usize, usize),
+    /// The text.
+    pub text: String,
+    /// Lines of what it covers that must stay exact.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<Receipt>,
+}
+
+/// A line that is quoted word for word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Raw index of its message; none if that came before a change of the dialect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<usize>,
+    /// Where it is from, as the window says it.
+    pub source: String,
+    /// The line.
+    pub text: String,
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -62,6 +86,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         range: Option<(usize, usize)>,
     },
+    /// A text stands for a range of steps, which are gone from here on.
+    Summary(Box<Summary>),
     /// Counts are scaled by this from the next boundary on; they themselves stay as they are.
     Calibration(Scale),
 }

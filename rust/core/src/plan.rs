@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::dialect::Dialect;
+use crate::event::Summary;
 use crate::level::{Fidelity, Level, Reason};
 use crate::message::Role;
 use crate::node::Text;
@@ -160,6 +161,8 @@ pub struct Plan {
     pub(crate) fates: Vec<Fate>,
     pub(crate) recalls: Vec<Recall>,
     pub(crate) root: Option<Root>,
+    /// The newest summary, which stands in the root note.
+    pub(crate) summary: Option<Arc<Summary>>,
     pub(crate) pins: BTreeSet<u32>,
     pub(crate) gone_steps: u32,
     pub(crate) gone_tokens: u64,
@@ -214,6 +217,11 @@ impl Plan {
     /// The note that leads to what is gone, if anything is.
     pub fn root(&self) -> Option<&Root> {
         self.root.as_ref()
+    }
+
+    /// The newest summary, if it is in the window.
+    pub fn summary(&self) -> Option<&Summary> {
+        self.summary.as_deref()
     }
 
     /// Whether a note of satchel's opens the window, because a user must.

@@ -79,6 +79,9 @@ pub struct Policy {
     pub recall: f64,
     /// Share of (budget − pinned) up to which the newest message stays whole.
     pub newest: f64,
+    /// When a session summarises; kept for the record, the core never asks for a summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<serde_json::Value>,
     /// How the salience that reports show is put together; it decides nothing.
     pub salience: SalienceWeights,
     /// How likely an identifier is needed again: what a line is worth.
@@ -119,6 +122,7 @@ impl Default for Policy {
             fragment: 0.6,
             recall: 0.06,
             newest: 0.6,
+            summary: None,
             salience: SalienceWeights::default(),
             likelihood: Likelihoods::default(),
         }

@@ -7,6 +7,7 @@
 mod handover;
 mod recall;
 mod settings;
+mod summary;
 
 pub use self::handover::{Carried, Gone};
 pub(crate) use self::recall::fence;
@@ -23,6 +24,7 @@ use crate::page::{PageDirectory, Pointer, index_page, not_a_pointer, not_found};
 use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Recall, Settings};
 use crate::render::{Entry, entries};
+use crate::root::root_overhead;
 use crate::salience::index::Index;
 use crate::shrink::with_text;
 use crate::step::Attachment;
@@ -305,7 +307,7 @@ impl<T: Text> WorkingSet<T> {
     fn recount_notes(&mut self) -> Result<()> {
         if let Some(root) = &mut self.plan.root {
             let text = self.settings.counter.count(&root.text)?;
-            root.tokens = text + crate::compaction::root_overhead(&self.settings, &self.transcript);
+            root.tokens = text + root_overhead(&self.settings, &self.transcript);
         }
         settle_opener(&mut self.plan, &self.transcript, &self.settings)
     }
@@ -341,6 +343,7 @@ impl<T: Text> WorkingSet<T> {
                 self.plan.pins.remove(&step);
             }
             EventKind::PageIn { pointer, range } => self.place_page(pointer, *range)?,
+            EventKind::Summary(summary) => self.summarize(summary)?,
             EventKind::Calibration(scale) => {
                 scale.check()?;
                 self.settings.calibration = Some(*scale);

@@ -256,6 +256,12 @@ impl PyWorkingSet {
         Ok(state.set.settings().key.index_pointer().to_string())
     }
 
+    /// First and end of the raw messages that a summary may cover if the newest `keep` stay.
+    fn summary_range(&self, keep: usize) -> PyResult<Option<(usize, usize)>> {
+        let range = self.lock()?.set.summary_range(keep);
+        Ok(range.map(|range| (range.start, range.end)))
+    }
+
     /// Messages at the end of the newest window that came after its older part last changed.
     fn unchanged_tail(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         let mut state = self.lock()?;

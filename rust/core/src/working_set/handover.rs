@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use super::WorkingSet;
-use crate::compaction::root_overhead;
 use crate::error::{Error, ErrorKind, Result};
 use crate::level::Level;
 use crate::message::Role;
 use crate::node::Text;
 use crate::plan::{Plan, Root, Shown};
 use crate::render::{Entry, entries};
+use crate::root::root_overhead;
 
 /// A step that is handed on, as the window shows it.
 #[derive(Clone, Debug, PartialEq)]
