@@ -231,6 +231,7 @@ impl<T: Text> Compaction<'_, T> {
             settle_opener(plan, self.transcript, self.settings)?;
             plan.sum();
         }
+        self.shorten_root(plan)?;
         let changed = self.first_change(before.plan(), plan);
         plan.touch(changed);
         Ok(())
@@ -460,16 +461,35 @@ impl<T: Text> Compaction<'_, T> {
     /// window before the first step that changed stays in the provider's cache.
     fn root_note(&self) -> Result<Root> {
         let pointer = self.settings.key.index_pointer();
-        let text = format!(
-            "<satchel-index>\nEarlier steps are paged out, none is lost: page_in(\"{pointer}\") lists \
-             them. This note is not the user's.\n</satchel-index>"
-        );
+        self.root(&format!(
+            "Earlier steps are paged out, none is lost: page_in(\"{pointer}\") lists them. \
+             Not the user's words."
+        ))
+    }
+
+    fn root(&self, words: &str) -> Result<Root> {
+        let text = format!("<satchel-index>\n{words}\n</satchel-index>");
         let count = self.settings.counter.count(&text)?;
         let tokens = count.saturating_add(root_overhead(self.settings, self.transcript));
         Ok(Root {
             text: text.into(),
             tokens,
         })
+    }
+
+    /// Where nothing else can give way and the window is still too large, the note says less, and
+    /// in the end nothing: the pointer of the index is the same in every window of a log.
+    fn shorten_root(&self, plan: &mut Plan) -> Result<()> {
+        if plan.root.is_some() && self.total(plan) > self.room {
+            let pointer = self.settings.key.index_pointer();
+            plan.root = Some(self.root(&format!("page_in(\"{pointer}\")"))?);
+            plan.sum();
+            if self.total(plan) > self.room {
+                plan.root = None;
+                plan.sum();
+            }
+        }
+        Ok(())
     }
 
     fn settle_root(&self, plan: &mut Plan) -> Result<()> {
