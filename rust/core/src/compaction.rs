@@ -62,7 +62,14 @@ pub fn check_boundary<T: Text>(
         return Ok(None);
     };
     index.advance(transcript, at);
+    let policy = &settings.policy;
+    let share = if index.is_dialogue() {
+        policy.target_of_dialogue(free)
+    } else {
+        policy.target_of_run(free, growth(plan, transcript))
+    };
     let compaction = Compaction {
+        share,
         transcript,
         settings,
         index,
@@ -192,6 +199,18 @@ fn shortfall<T: Text>(
     }
 }
 
+/// Tokens that a call and what answers it have added so far, on average.
+fn growth<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u64 {
+    let soft = plan
+        .shown
+        .iter()
+        .filter(|shown| hard_reason(transcript, &plan.pins, shown.step).is_none());
+    let shown: u64 = soft
+        .map(|shown| u64::from(transcript.steps()[shown.step as usize].tokens))
+        .sum();
+    (shown + plan.gone_tokens) / u64::from(transcript.replies().max(1))
+}
+
 fn shown_tokens(plan: &Plan, entries: &[usize]) -> u64 {
     let tokens = entries.iter().map(|&at| u64::from(plan.shown[at].tokens));
     tokens.sum()
@@ -204,6 +223,8 @@ struct Compaction<'a, T> {
     at: usize,
     room: u64,
     free: u64,
+    /// Share of `free` that levels fall to.
+    share: f64,
 }
 
 impl<T: Text> Compaction<'_, T> {
@@ -268,7 +289,7 @@ impl<T: Text> Compaction<'_, T> {
 
     fn target(&self) -> u64 {
         let pinned = self.room - self.free;
-        pinned + (self.settings.policy.target_of(self.free) * self.free as f64) as u64
+        pinned + (self.share * self.free as f64) as u64
     }
 
     /// Puts pinned steps back as they were.

@@ -205,6 +205,11 @@ impl<T: Text> Transcript<T> {
         self.newest_user.map(|index| index as usize)
     }
 
+    /// Number of the assistant's messages.
+    pub fn replies(&self) -> u32 {
+        self.acting.replies
+    }
+
     /// Number of leading system and developer messages.
     pub fn instructions_end(&self) -> usize {
         self.instructions_end as usize

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{FRAGMENT_BYTES, GAP_BYTES, Keeper, Kept, Outcome, Squeeze, Step, UNIT};
-use crate::coverage::{Cover, Instance, Line, cover};
+use crate::coverage::{Cover, Instance, Line, cover, worth};
 use crate::error::Result;
 use crate::level::Level;
 use crate::node::Text;
@@ -70,6 +70,7 @@ impl<T: Text> Keeper<'_, T> {
             }
             let over = (outcome.tokens - self.room.target) * UNIT;
             self.take_back(&mut taken, over + over / 8);
+            taken.value = worth(&self.instance, &taken.lines);
             outcome = self.outcome(&taken)?;
         }
         Ok(outcome)
