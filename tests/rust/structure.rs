@@ -397,12 +397,14 @@ fn a_single_long_line_keeps_both_ends() {
 }
 
 #[test]
-fn a_lone_json_string_stays_json() {
-    for (structure, inner) in [
-        (Structure::Json, "\u{fffd}".repeat(43) + "E"),
-        (Structure::Json, "x y ".repeat(900)),
+fn a_lone_json_value_stays_json() {
+    let structure = Structure::Json;
+    for text in [
+        format!("\"{}E\"", "\u{fffd}".repeat(43)),
+        format!("\"{}\"", "x y ".repeat(900)),
+        "24".repeat(48) + "\n",
+        format!(" -0.{}", "7".repeat(300)),
     ] {
-        let text = format!("\"{inner}\"");
         let units = units(&text, structure);
         let all = 0..units.len() as u32;
         for kept in [

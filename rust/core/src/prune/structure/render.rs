@@ -77,9 +77,12 @@ pub(crate) fn rendered(
         return json_render::rendered(text, units, &keep, pointer);
     }
     let short = lines(text, structure, units, &keep, pointer);
-    let is_lone_string =
-        structure == Structure::Json && units.len() == 1 && text.trim_start().starts_with('"');
-    if !is_lone_string {
+    // A string or a number; other values are shorter than any marker.
+    let begins_value = |first: char| matches!(first, '"' | '-' | '0'..='9');
+    let is_lone_value = structure == Structure::Json
+        && units.len() == 1
+        && text.trim_start().starts_with(begins_value);
+    if !is_lone_value {
         return short;
     }
     // Its marker is a string too.
