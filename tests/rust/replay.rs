@@ -292,7 +292,7 @@ fn the_bound_on_compactions_follows_the_target_even_of_a_small_budget() {
     assert!(free < u64::from(policy.small_tokens));
     let bound = |band: f64| (1.2 * (total - pinned) as f64 / (free as f64 * band)).ceil() as u32;
     let outcome = play(&run, limit, &adaptive());
-    assert!(policy.target_of_dialogue(free) > policy.target);
+    assert!(policy.target_of_conversation(free) > policy.target);
     assert_eq!(
         outcome.compactions_bound,
         bound(policy.trigger - policy.target)

@@ -63,8 +63,8 @@ pub fn check_boundary<T: Text>(
     };
     index.advance(transcript, at);
     let policy = &settings.policy;
-    let share = if index.is_dialogue() {
-        policy.target_of_dialogue(free)
+    let share = if transcript.is_conversation() {
+        policy.target_of_conversation(free)
     } else {
         policy.target_of_run(free, growth(plan, transcript))
     };

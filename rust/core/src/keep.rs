@@ -293,7 +293,9 @@ impl<T: Text> Keeper<'_, T> {
         let mut first = soft.len();
         let mut tokens = 0;
         let steps = match self.squeeze {
-            Squeeze::None if self.moment.index.is_dialogue() => policy.recent_steps.min(1) as usize,
+            Squeeze::None if self.transcript.is_conversation() => {
+                policy.recent_steps.min(1) as usize
+            }
             Squeeze::None => policy.recent_steps as usize,
             _ => 0,
         };

@@ -62,7 +62,7 @@ pub struct Policy {
     pub trigger: f64,
     /// Share of (budget − pinned) a compaction goes down to; a ceiling, not a quota.
     pub target: f64,
-    /// The same in a dialogue where (budget − pinned) is small: there a note weighs as much as a
+    /// The same in a conversation where (budget − pinned) is small: there a note weighs as much as a
     /// line, messages are short, and little is rewritten.
     pub small_target: f64,
     /// Tokens of (budget − pinned) below which it is small; between `target` and `small_target` in
@@ -70,7 +70,7 @@ pub struct Policy {
     pub small_tokens: u32,
     /// Share of (budget − pinned) up to which the newest steps stay whole.
     pub recent: f64,
-    /// Most of the newest steps that stay whole; in a dialogue one, since there the newest step is
+    /// Most of the newest steps that stay whole; in a conversation one, since there the newest step is
     /// mostly the user's, which stays anyway.
     pub recent_steps: u32,
     /// What an identifier is worth in a piece of a long line, beside one in a whole line.
@@ -140,8 +140,8 @@ impl Policy {
         one_more.clamp((self.target - MOST_BELOW).max(0.0), self.target)
     }
 
-    /// The target of a dialogue where (budget − pinned) is `free` tokens.
-    pub fn target_of_dialogue(&self, free: u64) -> f64 {
+    /// The target of a conversation where (budget − pinned) is `free` tokens.
+    pub fn target_of_conversation(&self, free: u64) -> f64 {
         let small = f64::from(self.small_tokens);
         let shortage = ((small - free as f64) / (0.75 * small).max(1.0)).clamp(0.0, 1.0);
         let more = (self.small_target.min(self.trigger) - self.target).max(0.0);

@@ -53,6 +53,8 @@ pub struct Transcript<T> {
 struct Acting {
     /// Its messages.
     replies: u32,
+    /// Messages of the user that are not a tool's answers.
+    spoken: u32,
     /// Those that end with an action written as text.
     in_text: u32,
     /// Whether any of them had a call.
@@ -81,6 +83,9 @@ impl Acting {
         is_answer
     }
 }
+
+/// Messages of the user from which on a history is a conversation.
+const CONVERSATION: u32 = 3;
 
 /// Whether a reply without calls ends with an action: a fenced block, a block between tags or, as
 /// agents that reason aloud write it, a line of input behind a line that names the action.
@@ -210,6 +215,11 @@ impl<T: Text> Transcript<T> {
         self.acting.replies
     }
 
+    /// Whether the user goes on talking: an agent's run has one task, a conversation further words.
+    pub fn is_conversation(&self) -> bool {
+        self.acting.spoken >= CONVERSATION
+    }
+
     /// Number of leading system and developer messages.
     pub fn instructions_end(&self) -> usize {
         self.instructions_end as usize
@@ -331,6 +341,7 @@ impl<T: Text> Transcript<T> {
         }
         let is_answer = self.acting.take_in(&message) && self.goal.is_some();
         if is_user && !is_answer {
+            self.acting.spoken += 1;
             self.goal.get_or_insert(index as u32);
             self.newest_user = Some(index as u32);
         }

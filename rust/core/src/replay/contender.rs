@@ -88,7 +88,7 @@ impl Contender {
     }
 
     /// Share of the free budget between trigger and target. Where satchel goes down less far, since
-    /// little is free in a dialogue, it is held to the same figure.
+    /// little is free in a conversation, it is held to the same figure.
     pub(super) fn band(&self) -> f64 {
         match self {
             Self::Satchel(policy) => policy.trigger - policy.target,
