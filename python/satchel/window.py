@@ -118,8 +118,8 @@ class Report:
         tools_tokens: tokens of the tool definitions.
         worth: what the lines are worth that the newest compaction kept, a sum of likelihoods; 0
             before the first.
-        worth_bound: what no choice of lines within the same room could exceed, for this history; the
-            gap between the two is the most that a perfect choice could gain.
+        worth_bound: what no choice of lines within the same room could exceed, for this history:
+            the gap between the two is the most that a perfect choice could gain.
         not_recalled: with ``stakes="high"``, pointers of the originals that the next step relies on
             and that did not fit, the most telling first; read them with ``page_in``.
     """

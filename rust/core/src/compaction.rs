@@ -252,7 +252,9 @@ impl<T: Text> Compaction<'_, T> {
             settle_opener(plan, self.transcript, self.settings)?;
             plan.sum();
         }
-        self.shorten_root(plan)?;
+        if self.total(before.plan()) > self.room {
+            self.shorten_root(plan)?;
+        }
         let changed = self.first_change(before.plan(), plan);
         plan.touch(changed);
         Ok(())
