@@ -180,8 +180,8 @@ class Policy(BaseModel):
         trigger: share above which levels fall. 1.0, since the check runs before the call.
         target: share down to which they fall; a ceiling, not a quota.
         small_target: the same in a conversation (three messages of the user or more) where the free
-            part is small, and a note takes as much as a line. In an agent's run a compaction makes room for one call more, at most a tenth
-            below ``target``.
+            part is small, and a note takes as much as a line. In an agent's run a compaction makes
+            room for one call more, at most a tenth below ``target``.
         small_tokens: tokens of the free part below which it is small; the target goes from
             ``target`` here to ``small_target`` at a quarter of it.
         recent: share up to which the newest steps stay whole together.

@@ -69,13 +69,13 @@ pub fn check_boundary<T: Text>(
         policy.target_of_run(free, growth(plan, transcript))
     };
     let compaction = Compaction {
-        share,
         transcript,
         settings,
         index,
         at,
         room,
         free,
+        share,
     };
     let before = compaction.total(plan);
     let is_crowded = is_crowded(plan, transcript, settings);
