@@ -18,6 +18,7 @@ __all__ = [
     "WorkingSet",
     "__version__",
     "allocate_budget",
+    "approximate_fit",
     "column_names",
     "convert_messages",
     "debug_build",
@@ -172,6 +173,39 @@ def allocate_budget(
     total_tokens: int, shares: list[tuple[str, float]], /
 ) -> tuple[int, int, int, int, int]:
     """Tokens of the five sections, in the order of their names."""
+
+def approximate_fit(
+    messages: list[Any],
+    kinds: dict[type, str],
+    /,
+    *,
+    chars_per_token: float,
+    extra: float,
+    image: float,
+    with_name: bool,
+    start: float,
+    limit: float,
+    backward: bool,
+) -> tuple[int, float] | None:
+    """LangChain's estimate over a list of its messages, from the first or the last one on.
+
+    Args:
+        messages: message objects of LangChain.
+        kinds: the classes whose fields can be read natively, as ``"human"``, ``"ai"``, ``"tool"``,
+            ``"system"``, ``"function"`` or ``"chat"``.
+        chars_per_token: characters (Unicode scalar values or surrogates) of a token.
+        extra: tokens of each message.
+        image: tokens of an image block.
+        with_name: whether a message's name counts.
+        start: what the running count starts at.
+        limit: most tokens.
+        backward: whether to go from the last message to the first.
+
+    Returns:
+        How many messages have a running count whose ceiling is at most ``limit``, and the running
+        count up to the first that has not. None if a figure is not positive, or a message or field
+        is of a kind that only Python can count.
+    """
 
 def score_messages(
     messages: list[object],

@@ -176,7 +176,8 @@ class Policy(BaseModel):
             and without doubles; what is kept of a step makes its level. ``sliding-window`` keeps
             the newest ``max_messages`` messages, ``token-window`` the newest that fit. All three
             keep the hard parts and page out the rest.
-        max_messages: most messages besides system messages; ``sliding-window`` only.
+        max_messages: most messages besides system messages, the note about what is gone counted
+            where it is a message; ``sliding-window`` only.
         trigger: share above which levels fall. 1.0, since the check runs before the call.
         target: share down to which they fall; a ceiling, not a quota.
         small_target: the same in a conversation (three messages of the user or more) where the free

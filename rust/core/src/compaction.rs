@@ -129,9 +129,10 @@ fn pressure<T: Text>(
 fn is_crowded<T: Text>(plan: &Plan, transcript: &Transcript<T>, settings: &Settings) -> bool {
     let policy = &settings.policy;
     policy.strategy == Strategy::SlidingWindow
-        && policy
-            .max_messages
-            .is_some_and(|most| counted_messages(plan, transcript) > most)
+        && policy.max_messages.is_some_and(|most| {
+            let note = plan.root.is_some() && is_root_message(settings, transcript);
+            counted_messages(plan, transcript) + u32::from(note) > most
+        })
 }
 
 fn counted_messages<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u32 {
@@ -139,6 +140,11 @@ fn counted_messages<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u32 {
         .iter()
         .map(|shown| step_messages(transcript, shown.step))
         .sum()
+}
+
+/// Whether the note that leads to what is gone is a message of its own.
+fn is_root_message<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> bool {
+    !settings.dialect.notes_inside() || transcript.goal().is_none()
 }
 
 /// Messages of a step besides system and developer messages.
@@ -235,7 +241,9 @@ impl<T: Text> Compaction<'_, T> {
         match self.settings.policy.strategy {
             Strategy::Adaptive => self.adapt(plan, Squeeze::None)?,
             Strategy::SlidingWindow => self.slide(plan)?,
-            Strategy::TokenWindow => self.drop_oldest(plan, |_, total| total <= self.target())?,
+            Strategy::TokenWindow => {
+                self.drop_oldest(plan, |_, _, total| total <= self.target())?;
+            }
         }
         self.settle_root(plan)?;
         settle_opener(plan, self.transcript, self.settings)?;
@@ -446,25 +454,28 @@ impl<T: Text> Compaction<'_, T> {
         plan.gone_tokens += tokens;
     }
 
-    /// At most `max_messages`, hard ones counted, and within the target.
+    /// At most `max_messages`, hard ones and the note counted, and within the target.
     fn slide(&self, plan: &mut Plan) -> Result<()> {
         let most = self.settings.policy.max_messages.unwrap_or(u32::MAX);
         let trigger = self.settings.policy.trigger;
         let pinned = self.room - self.free;
         let over = self.total(plan).saturating_sub(pinned) as f64 > trigger * self.free as f64;
         let limit = if over { self.target() } else { self.room };
-        self.drop_oldest(plan, |messages, total| messages <= most && total <= limit)
+        let note = is_root_message(self.settings, self.transcript);
+        self.drop_oldest(plan, |messages, is_any_gone, total| {
+            messages + u32::from(note && is_any_gone) <= most && total <= limit
+        })
     }
 
-    /// Drops soft steps that may go, oldest first, until `enough(messages, tokens)`.
-    fn drop_oldest(&self, plan: &mut Plan, enough: impl Fn(u32, u64) -> bool) -> Result<()> {
+    /// Drops soft steps that may go, oldest first, until `enough(messages, is_any_gone, tokens)`.
+    fn drop_oldest(&self, plan: &mut Plan, enough: impl Fn(u32, bool, u64) -> bool) -> Result<()> {
         let soft = self.soft(plan);
         let mut total = self.fixed(plan, &soft)? + shown_tokens(plan, &soft);
         let mut messages = counted_messages(plan, self.transcript);
         let mut gone = Vec::new();
         for &at in &soft {
             let step = plan.shown[at].step;
-            if enough(messages, total) {
+            if enough(messages, plan.gone_steps > 0 || !gone.is_empty(), total) {
                 break;
             }
             if self.must_stay(step) {
@@ -526,10 +537,10 @@ impl<T: Text> Compaction<'_, T> {
 
 /// Tokens around the root note: none where it is a further block of the goal.
 pub fn root_overhead<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> u32 {
-    if settings.dialect.notes_inside() && transcript.goal().is_some() {
-        0
-    } else {
+    if is_root_message(settings, transcript) {
         settings.message_tokens
+    } else {
+        0
     }
 }
 

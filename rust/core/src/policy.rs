@@ -55,7 +55,8 @@ pub struct Policy {
     pub name: String,
     /// How room is made.
     pub strategy: Strategy,
-    /// Most messages in the window besides system messages; `sliding-window` only.
+    /// Most messages in the window besides system messages, the note about what is gone counted;
+    /// `sliding-window` only.
     pub max_messages: Option<u32>,
     /// Share of (budget − pinned) above which a compaction happens. 1.0: the check runs before the
     /// call on exact counts, so waiting to the last moment costs nothing.

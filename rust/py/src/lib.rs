@@ -10,9 +10,11 @@ mod counter;
 mod describe;
 mod error;
 mod gil;
+mod langchain;
 mod lint;
 mod message_tokens;
 mod node;
+mod page_results;
 mod prune;
 mod pytext;
 mod readers;
@@ -42,6 +44,8 @@ mod _core {
     use crate::describe::{describe_json, describe_message, describe_text, detect_dialect};
     #[pymodule_export]
     use crate::error::error_codes;
+    #[pymodule_export]
+    use crate::langchain::approximate_fit;
     #[pymodule_export]
     use crate::lint::{PyLintProgress, lint_rows, lint_rules};
     #[pymodule_export]
