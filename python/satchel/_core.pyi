@@ -482,7 +482,7 @@ def replay_run(
 
 column_names: dict[str, tuple[str, ...]]
 
-_Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int]
+_Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, float, float]
 _Explained: TypeAlias = tuple[int, int, str, str, int, int, float, str, str, int]
 
 @final
@@ -533,7 +533,8 @@ class WorkingSet:
         """The messages of the window at the pending boundary, and its figures.
 
         The figures are tokens, upper estimate, stable prefix tokens, compactions, raw messages,
-        revision, and the number of steps that are verbatim, trimmed, stubs and gone.
+        revision, the number of steps that are verbatim, trimmed, stubs and gone, what the newest
+        compaction's choice is worth, and what no choice could exceed.
         """
     def __len__(self) -> int:
         """Number of raw messages."""

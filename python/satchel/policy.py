@@ -206,11 +206,13 @@ class Policy(BaseModel):
             where it is a message; ``sliding-window`` only.
         trigger: share above which levels fall. 1.0, since the check runs before the call.
         target: share down to which they fall; a ceiling, not a quota.
-        small_target: the same where the free part is small, and a note takes as much as a line.
+        small_target: the same in a conversation (three messages of the user or more) where the free
+            part is small, and a note takes as much as a line. In an agent's run a compaction makes
+            room for one call more, at most a tenth below ``target``.
         small_tokens: tokens of the free part below which it is small; the target goes from
             ``target`` here to ``small_target`` at a quarter of it.
         recent: share up to which the newest steps stay whole together.
-        recent_steps: most of the newest steps that stay whole.
+        recent_steps: most of the newest steps that stay whole; in a conversation one.
         newest: share up to which the newest message stays whole; of a longer one head and tail do.
         fragment: what an identifier is worth in a piece of a long line, beside a whole line.
         recall: share for lines that come back between two compactions, when the newest messages
@@ -231,11 +233,11 @@ class Policy(BaseModel):
     max_messages: Annotated[int, Field(ge=0, le=2**32 - 1)] | None = None
     trigger: Annotated[float, Field(ge=0.05, le=1.0, allow_inf_nan=False)] = 1.0
     target: _Share = 0.8
-    small_target: _Share = 0.92
-    small_tokens: Annotated[int, Field(ge=0, le=2**32 - 1)] = 4_000
-    recent: _Share = 0.2
+    small_target: _Share = 0.96
+    small_tokens: Annotated[int, Field(ge=0, le=2**32 - 1)] = 8_000
+    recent: _Share = 0.3
     recent_steps: Annotated[int, Field(ge=0, le=2**32 - 1)] = 3
-    newest: _Share = 0.6
+    newest: _Share = 0.5
     fragment: _Share = 0.6
     recall: _Share = 0.06
     summary: SummarySettings | None = None

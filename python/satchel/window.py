@@ -116,6 +116,10 @@ class Report:
         compactions: compactions so far, one that this window made included.
         system_tokens: tokens of the system prompt outside the messages.
         tools_tokens: tokens of the tool definitions.
+        worth: what the lines are worth that the newest compaction kept, a sum of likelihoods; 0
+            before the first.
+        worth_bound: what no choice of lines within the same room could exceed, for this history:
+            the gap between the two is the most that a perfect choice could gain.
         not_recalled: with ``stakes="high"``, pointers of the originals that the next step relies on
             and that did not fit, the most telling first; read them with ``page_in``.
     """
@@ -127,6 +131,8 @@ class Report:
     compactions: int
     system_tokens: int
     tools_tokens: int
+    worth: float = 0.0
+    worth_bound: float = 0.0
     not_recalled: tuple[str, ...] = ()
 
 

@@ -418,7 +418,8 @@ class WorkingSet:
         era = self._era
         with era.errors_outside():
             messages, figures = era.core.window(synthesize=open_calls == "synthesize")
-        tokens, upper, stable, compactions, _, revision, *levels = figures
+        tokens, upper, stable, compactions, _, revision, *_ = figures
+        levels, (worth, worth_bound) = list(figures[6:10]), figures[10:]
         model = self._said.get("model", self._assembler.model)
         checked = revision
         tail = era.core.unchanged_tail() if self._is_bound else None
@@ -453,6 +454,8 @@ class WorkingSet:
                 compactions=era.compactions + compactions,
                 system_tokens=self._said.get("system_tokens", 0),
                 tools_tokens=self._said.get("tools_tokens", 0),
+                worth=worth,
+                worth_bound=worth_bound,
             ),
             pages=era.pages(revision),
             model=model,

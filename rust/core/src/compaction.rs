@@ -15,7 +15,7 @@ use crate::node::Text;
 use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Settings, Shown, Snapshot, hard_reason, is_protected};
 use crate::policy::Strategy;
-use crate::root::{is_root_message, root_note, root_of};
+use crate::root::{is_root_message, root_note, root_of, short_root};
 use crate::salience::index::Index;
 use crate::transcript::Transcript;
 
@@ -63,6 +63,12 @@ pub fn check_boundary<T: Text>(
         return Ok(None);
     };
     index.advance(transcript, at);
+    let policy = &settings.policy;
+    let share = if transcript.is_conversation() {
+        policy.target_of_conversation(free)
+    } else {
+        policy.target_of_run(free, growth(plan, transcript))
+    };
     let compaction = Compaction {
         transcript,
         settings,
@@ -70,6 +76,7 @@ pub fn check_boundary<T: Text>(
         at,
         room,
         free,
+        share,
     };
     let before = compaction.total(plan);
     let is_crowded = is_crowded(plan, transcript, settings);
@@ -194,6 +201,18 @@ fn shortfall<T: Text>(
     }
 }
 
+/// Tokens that a call and what answers it have added so far, on average.
+fn growth<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u64 {
+    let soft = plan
+        .shown
+        .iter()
+        .filter(|shown| hard_reason(transcript, &plan.pins, shown.step).is_none());
+    let shown: u64 = soft
+        .map(|shown| u64::from(transcript.steps()[shown.step as usize].tokens))
+        .sum();
+    (shown + plan.gone_tokens) / u64::from(transcript.replies().max(1))
+}
+
 fn shown_tokens(plan: &Plan, entries: &[usize]) -> u64 {
     let tokens = entries.iter().map(|&at| u64::from(plan.shown[at].tokens));
     tokens.sum()
@@ -206,6 +225,8 @@ struct Compaction<'a, T> {
     at: usize,
     room: u64,
     free: u64,
+    /// Share of `free` that levels fall to.
+    share: f64,
 }
 
 impl<T: Text> Compaction<'_, T> {
@@ -236,9 +257,12 @@ impl<T: Text> Compaction<'_, T> {
             plan.sum();
         }
         if self.total(plan) > self.room && plan.summary.take().is_some() {
-            // A summary is the last to give way: what it stands for keeps its pointers.
+            // What a summary stands for keeps its pointers.
             self.settle_root(plan)?;
             plan.sum();
+        }
+        if self.total(before.plan()) > self.room {
+            self.shorten_root(plan)?;
         }
         let changed = self.first_change(before.plan(), plan);
         plan.touch(changed);
@@ -276,7 +300,7 @@ impl<T: Text> Compaction<'_, T> {
 
     fn target(&self) -> u64 {
         let pinned = self.room - self.free;
-        pinned + (self.settings.policy.target_of(self.free) * self.free as f64) as u64
+        pinned + (self.share * self.free as f64) as u64
     }
 
     /// Puts pinned steps back as they were.
@@ -466,6 +490,20 @@ impl<T: Text> Compaction<'_, T> {
         }
         self.remove(plan, &gone);
         plan.sum();
+        Ok(())
+    }
+
+    /// Where nothing else can give way and the window is still too large, the note says less, and
+    /// in the end nothing: the pointer of the index is the same in every window of a log.
+    fn shorten_root(&self, plan: &mut Plan) -> Result<()> {
+        if plan.root.is_some() && self.total(plan) > self.room {
+            plan.root = Some(short_root(self.transcript, self.settings)?);
+            plan.sum();
+            if self.total(plan) > self.room {
+                plan.root = None;
+                plan.sum();
+            }
+        }
         Ok(())
     }
 

@@ -63,15 +63,16 @@ pub struct Policy {
     pub trigger: f64,
     /// Share of (budget − pinned) a compaction goes down to; a ceiling, not a quota.
     pub target: f64,
-    /// The same where (budget − pinned) is small: there a note weighs as much as a line, and little
-    /// is rewritten.
+    /// The same in a conversation where (budget − pinned) is small: there a note weighs as much as a
+    /// line, messages are short, and little is rewritten.
     pub small_target: f64,
     /// Tokens of (budget − pinned) below which it is small; between `target` and `small_target` in
     /// proportion.
     pub small_tokens: u32,
     /// Share of (budget − pinned) up to which the newest steps stay whole.
     pub recent: f64,
-    /// Most of the newest steps that stay whole.
+    /// Most of the newest steps that stay whole; in a conversation one, since there the newest step is
+    /// mostly the user's, which stays anyway.
     pub recent_steps: u32,
     /// What an identifier is worth in a piece of a long line, beside one in a whole line.
     pub fragment: f64,
@@ -115,13 +116,13 @@ impl Default for Policy {
             max_messages: None,
             trigger: 1.0,
             target: 0.8,
-            small_target: 0.92,
-            small_tokens: 4_000,
-            recent: 0.2,
+            small_target: 0.96,
+            small_tokens: 8_000,
+            recent: 0.3,
             recent_steps: 3,
             fragment: 0.6,
             recall: 0.06,
-            newest: 0.6,
+            newest: 0.5,
             summary: None,
             salience: SalienceWeights::default(),
             likelihood: Likelihoods::default(),
@@ -129,9 +130,23 @@ impl Default for Policy {
     }
 }
 
+/// How far below the target a compaction goes to make room for one more call.
+///
+/// # Source
+/// `bench_replay.py` on short runs of a coding agent at 25 %: HIT .77 at a target of .80, .79 at .70.
+const MOST_BELOW: f64 = 0.1;
+
 impl Policy {
-    /// The target where (budget − pinned) is `free` tokens.
-    pub fn target_of(&self, free: u64) -> f64 {
+    /// The target of an agent's run where (budget − pinned) is `free` tokens and a call adds
+    /// `growth`: where little fits besides, the room for one call more, so that not every call
+    /// rewrites the cache.
+    pub fn target_of_run(&self, free: u64, growth: u64) -> f64 {
+        let one_more = self.trigger - growth as f64 / free.max(1) as f64;
+        one_more.clamp((self.target - MOST_BELOW).max(0.0), self.target)
+    }
+
+    /// The target of a conversation where (budget − pinned) is `free` tokens.
+    pub fn target_of_conversation(&self, free: u64) -> f64 {
         let small = f64::from(self.small_tokens);
         let shortage = ((small - free as f64) / (0.75 * small).max(1.0)).clamp(0.0, 1.0);
         let more = (self.small_target.min(self.trigger) - self.target).max(0.0);

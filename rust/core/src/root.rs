@@ -35,14 +35,35 @@ pub(crate) fn root_note<T: Text>(
     settings: &Settings,
 ) -> Result<Root> {
     let pointer = settings.key.index_pointer();
-    let mut text = format!(
-        "<satchel-index>\nEarlier steps are paged out, none is lost: page_in(\"{pointer}\") lists \
-         them. This note is not the user's.\n</satchel-index>"
-    );
+    let mut text = index_text(&format!(
+        "Earlier steps are paged out, none is lost: page_in(\"{pointer}\") lists them. Not the \
+         user's words."
+    ));
     if let Some(summary) = summary {
         text.push('\n');
         text.push_str(&summary_text(summary));
     }
+    counted(text, transcript, settings)
+}
+
+/// The shortest note that still leads to what is gone.
+///
+/// # Errors
+/// `counter_failed`, only from a foreign counter.
+pub(crate) fn short_root<T: Text>(transcript: &Transcript<T>, settings: &Settings) -> Result<Root> {
+    let pointer = settings.key.index_pointer();
+    counted(
+        index_text(&format!("page_in(\"{pointer}\")")),
+        transcript,
+        settings,
+    )
+}
+
+fn index_text(words: &str) -> String {
+    format!("<satchel-index>\n{words}\n</satchel-index>")
+}
+
+fn counted<T: Text>(text: String, transcript: &Transcript<T>, settings: &Settings) -> Result<Root> {
     let count = settings.counter.count(&text)?;
     let tokens = count.saturating_add(root_overhead(settings, transcript));
     Ok(Root {

@@ -87,7 +87,7 @@ struct Pending {
 }
 
 /// Figures of one window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowFigures {
     /// Tokens of the whole request, by the counter.
     pub tokens: u64,
@@ -103,6 +103,8 @@ pub struct WindowFigures {
     pub messages: usize,
     /// Steps by level: verbatim, trimmed, stub, gone.
     pub steps: [u32; 4],
+    /// See [`Plan::worth`].
+    pub worth: (f64, f64),
 }
 
 impl<T: Text> WorkingSet<T> {
@@ -439,6 +441,7 @@ impl<T: Text> WorkingSet<T> {
             revision: plan.revision(),
             messages: self.transcript.len(),
             steps: plan.count_levels(),
+            worth: plan.worth(),
         })
     }
 

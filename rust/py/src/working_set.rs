@@ -63,7 +63,7 @@ type PageSource = (String, Option<usize>, usize, &'static str, &'static str);
 
 /// Tokens, upper estimate, stable prefix tokens, compactions, raw messages, revision, and the
 /// number of steps that are verbatim, trimmed, stubs and gone.
-type Figures = (u64, u64, u64, u32, usize, u64, u32, u32, u32, u32);
+type Figures = (u64, u64, u64, u32, usize, u64, u32, u32, u32, u32, f64, f64);
 
 /// Steps, tokens and note of what is gone.
 type GoneFields = (u32, u64, String);
@@ -216,6 +216,8 @@ impl PyWorkingSet {
             trimmed,
             stub,
             gone,
+            figures.worth.0,
+            figures.worth.1,
         );
         Ok((list, figures))
     }
