@@ -336,6 +336,7 @@ class WorkingSet:
         if isinstance(before, str) and self._said.get("counter") == counter_of(before).name:
             figures["counter"] = counter_of(name).name
         figures["budget"] = min(self._said["budget"], model.input_budget())
+        figures["prices"] = model.input_prices()
         return {**figures, **event}
 
     def pin(self, index: int) -> None:
@@ -351,6 +352,7 @@ class WorkingSet:
         *,
         system: object = _UNSET,
         tools: Sequence[Any] | _Unset | None = _UNSET,
+        query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
     ) -> Window:
@@ -359,6 +361,7 @@ class WorkingSet:
         Args:
             system: a changed system prompt; becomes an event.
             tools: changed tool definitions; they become an event.
+            query: as in `Assembler.assemble`.
             stakes: as in `Assembler.assemble`; what comes back becomes events.
             open_calls: as in `Assembler.assemble`.
 
@@ -376,8 +379,8 @@ class WorkingSet:
         if not isinstance(system, _Unset) or not isinstance(tools, _Unset):
             self._change(system, tools)
         if checked_stakes(stakes) == "normal":
-            return self._window(open_calls)
-        window, missing = self._window(open_calls), claims(self._eras)
+            return self._window(open_calls, query)
+        window, missing = self._window(open_calls, query), claims(self._eras)
         for _ in range(ROUNDS):
             fitting = self._fitting(missing, window) if open_calls == "raise" else []
             if not fitting:
@@ -387,7 +390,7 @@ class WorkingSet:
                     {"at": len(self), "kind": "page_in", "pointer": claim.pointer},
                     is_converted=True,
                 )
-            window, missing = self._window(open_calls), claims(self._eras)
+            window, missing = self._window(open_calls, query), claims(self._eras)
         pointers = tuple(claim.pointer for claim in missing)
         return replace(window, report=replace(window.report, not_recalled=pointers))
 
@@ -405,11 +408,13 @@ class WorkingSet:
                 room -= tokens
         return fitting
 
-    def _window(self, open_calls: OpenCalls) -> Window:
+    def _window(self, open_calls: OpenCalls, query: str | None) -> Window:
         """The window at the pending boundary."""
         era = self._era
         with era.errors_outside():
-            messages, figures = era.core.window(synthesize=open_calls == "synthesize")
+            messages, figures = era.core.window(
+                synthesize=open_calls == "synthesize", query=query
+            )
         tokens, upper, stable, compactions, _, revision, *levels = figures
         model = self._said.get("model", self._assembler.model)
         checked = revision
@@ -443,6 +448,8 @@ class WorkingSet:
                 messages=len(era),
                 steps=era.levels(revision, levels),
                 compactions=era.compactions + compactions,
+                rewrites=tuple(one for past in self._past for one in past.rewrites())
+                + era.rewrites(),
                 system_tokens=self._said.get("system_tokens", 0),
                 tools_tokens=self._said.get("tools_tokens", 0),
             ),

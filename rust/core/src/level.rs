@@ -68,11 +68,13 @@ pub enum Reason {
     Outranked,
     /// Dropped as one of the oldest.
     Oldest,
+    /// Its tool uses were cleared.
+    Cleared,
 }
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Instruction,
         Self::Goal,
         Self::NewestUser,
@@ -82,6 +84,7 @@ impl Reason {
         Self::Unchanged,
         Self::Outranked,
         Self::Oldest,
+        Self::Cleared,
     ];
 
     /// A few words for tables.
@@ -96,6 +99,7 @@ impl Reason {
             Self::Unchanged => "unchanged",
             Self::Outranked => "outranked",
             Self::Oldest => "oldest",
+            Self::Cleared => "cleared",
         }
     }
 }

@@ -28,6 +28,7 @@ pub mod replay;
 pub mod salience;
 pub mod shrink;
 pub mod step;
+pub mod strategy;
 pub mod tokens;
 pub mod transcript;
 pub mod window;
