@@ -493,9 +493,7 @@ class WorkingSet:
         """Appends messages; all or, on an error, none."""
     def apply(self, event: str, counter: Counter | None = None) -> None:
         """Folds one event, given as JSON, at the end of the log; ``counter`` if it names one."""
-    def window(
-        self, *, synthesize: bool, query: str | None = None
-    ) -> tuple[list[Any], _Figures]:
+    def window(self, *, synthesize: bool, query: str | None = None) -> tuple[list[Any], _Figures]:
         """The messages of the window at the pending boundary (for a question), and its figures.
 
         The figures are tokens, upper estimate, stable prefix tokens, compactions, raw messages,

@@ -215,8 +215,8 @@ class Assembler:
                 say other settings than this assembler's, its own hold from here on, as an event.
             system: the system prompt, where it stands outside the messages.
             tools: the tool definitions that the request will carry; counted, not changed.
-            query: what the window should answer, where the policy says ``select="relevant"``; default:
-                the newest user message. Without that it says nothing.
+            query: what the window should answer, where the policy says ``select="relevant"``;
+                default: the newest user message. With another ``select`` it changes nothing.
             stakes: ``"high"`` for a step that must not rest on a shortened text: where the newest
                 user message or step names something (a path, an id, a symbol, a number) that a
                 shortened step holds, its original comes back at the end of the window, as an

@@ -196,13 +196,13 @@ class Clearing(BaseModel):
     the call stays. What that would not shorten stays as it is. Uses of pinned steps stay too.
 
     Names, defaults and meaning: ``clear_tool_uses_20250919`` on Anthropic's context editing page,
-    read 2026-08-21. Other than there, what is cleared stays cleared, and the tokens that are compared
-    with the trigger are those of the window, not of the whole history.
+    read 2026-08-21. Other than there, what is cleared stays cleared, and the tokens that are
+    compared with the trigger are those of the window, not of the whole history.
 
     Attributes:
         trigger: when clearing begins.
         keep: the newest tool uses that stay whole. Those of excluded tools count.
-        clear_at_least: tokens; see ``clear_at_least_as``. Where the budget wants room it is ignored.
+        clear_at_least: tokens; see ``clear_at_least_as``. Ignored where the budget wants room.
         clear_at_least_as: ``gate``: nothing is cleared unless this much can be (Anthropic).
             ``stop``: clearing ends once this much is cleared, oldest first; 0 clears all
             (LangChain's ``ClearToolUsesEdit``).
@@ -278,10 +278,10 @@ class Policy(BaseModel):
         likelihood: how likely an identifier is needed again: what a line is worth.
         clearing: which tool uses are cleared, and when; ``clear-tool-uses`` only.
         cache: how the prompt cache is weighed.
-        select: ``sticky``: windows only grow until levels fall. ``relevant``, for histories that are
-            asked questions: at every call the passages that are out of the window and fit the
-            question best come back as one block right before the newest user message, the best last.
-            The question is ``query``, or else that message. Such windows are not prefix-stable, and
+        select: ``sticky``: windows only grow until levels fall. ``relevant``, for histories that
+            are asked questions: at every call the passages that are out of the window and fit the
+            question best come back as one block right before the newest user message, the best
+            last. The question is ``query``, or else that message. Such windows are not prefix-stable, and
             no question changes a level.
         relevant: share for those passages; levels fall within the rest.
 
@@ -405,5 +405,5 @@ _PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
 
 
 def _toml(value: str | float | list[str]) -> str:
-    # Every setting is a string, a number or a list of strings, whose JSON form is valid TOML as well.
+    # Settings are strings, numbers and lists of strings, whose JSON form is valid TOML as well.
     return json.dumps(value, ensure_ascii=False)

@@ -412,9 +412,7 @@ class WorkingSet:
         """The window at the pending boundary."""
         era = self._era
         with era.errors_outside():
-            messages, figures = era.core.window(
-                synthesize=open_calls == "synthesize", query=query
-            )
+            messages, figures = era.core.window(synthesize=open_calls == "synthesize", query=query)
         tokens, upper, stable, compactions, _, revision, *levels = figures
         model = self._said.get("model", self._assembler.model)
         checked = revision
