@@ -247,8 +247,8 @@ class Model:
         """What the prompt cache costs, as ``settings`` events say it.
 
         ``read``, ``write`` (for the shortest time to live) and ``output`` are multiples of the
-        input price, ``min_prefix`` tokens; ``binds_reasoning`` is ``prefix_bound``. A model without a
-        cache reads and writes at the input price; an unknown output price counts five times it.
+        input price, ``min_prefix`` tokens; ``binds_reasoning`` is ``prefix_bound``. A model without
+        a cache reads and writes at the input price; an unknown output price counts five times it.
         """
         cache, prices = self.cache, self.prices
         known = prices is not None and prices.input > 0

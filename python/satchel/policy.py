@@ -231,7 +231,8 @@ class Cache(BaseModel):
 
     Attributes:
         priced: levels may also fall between ``target`` and ``trigger``, where that is expected to
-            pay. Off, since on recorded runs it did not: see the README.
+            pay. Off: on 108 recorded runs it cost 0.63 instead of 0.57 of the price of sending
+            everything, at windows of 25 %, with LRR-line .915 instead of .918.
         remaining_calls: calls still to come; None for as many as there were so far.
         read: None for the model's.
         write: None for the model's, for its shortest time to live.
@@ -281,8 +282,8 @@ class Policy(BaseModel):
         select: ``sticky``: windows only grow until levels fall. ``relevant``, for histories that
             are asked questions: at every call the passages that are out of the window and fit the
             question best come back as one block right before the newest user message, the best
-            last. The question is ``query``, or else that message. Such windows are not prefix-stable, and
-            no question changes a level.
+            last. The question is ``query``, or else that message. Such windows are not
+            prefix-stable, and no question changes a level.
         relevant: share for those passages; levels fall within the rest.
 
     Raises:
