@@ -149,7 +149,8 @@ class Era:
 
     def rewrites(self) -> tuple[Rewrite, ...]:
         """What each compaction of this era cost, a pending one included."""
-        return tuple(Rewrite(at + self._shift, *rest) for at, *rest in self.core.rewrites())
+        found = [Rewrite(*fields) for fields in self.core.rewrites()]
+        return tuple(replace(one, at=one.at + self._shift) for one in found)
 
     # --- indices ----------------------------------------------------------------------------------
 
