@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from satchel import _core
 from satchel._handover import converted_request, joined_system, opening_of
 from satchel.errors import InputError, SatchelError
-from satchel.window import Page, StepReport
+from satchel.window import Page, Rewrite, StepReport
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -153,6 +153,11 @@ class Era:
             ),
             system=joined_system(dialect, kept, opening.system),
         )
+
+    def rewrites(self) -> tuple[Rewrite, ...]:
+        """What each compaction of this era cost, a pending one included."""
+        found = [Rewrite(*fields) for fields in self.core.rewrites()]
+        return tuple(replace(one, at=one.at + self._shift) for one in found)
 
     # --- indices ----------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::Policy;
+use crate::strategy::price::Prices;
 use crate::tokens::Scale;
 
 /// Settings of the log from a point on. A later `settings` event names only what changes.
@@ -33,6 +34,9 @@ pub struct SettingsChange {
     /// Tokens of the tool definitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_tokens: Option<u64>,
+    /// What the model's input costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
     /// Key of the page pointers; only in event 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_key: Option<String>,
@@ -88,6 +92,11 @@ pub enum EventKind {
     },
     /// A text stands for a range of steps, which are gone from here on.
     Summary(Box<Summary>),
+    /// The provider's cache is lost, or not: after a pause, say. Until the next call a rewrite is free.
+    Cache {
+        /// Whether it is lost.
+        cold: bool,
+    },
     /// Counts are scaled by this from the next boundary on; they themselves stay as they are.
     Calibration(Scale),
 }

@@ -70,11 +70,13 @@ pub enum Reason {
     Oldest,
     /// A summary stands for it.
     Summarized,
+    /// Its tool uses were cleared.
+    Cleared,
 }
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Instruction,
         Self::Goal,
         Self::NewestUser,
@@ -85,6 +87,7 @@ impl Reason {
         Self::Outranked,
         Self::Oldest,
         Self::Summarized,
+        Self::Cleared,
     ];
 
     /// A few words for tables.
@@ -100,6 +103,7 @@ impl Reason {
             Self::Outranked => "outranked",
             Self::Oldest => "oldest",
             Self::Summarized => "summarized",
+            Self::Cleared => "cleared",
         }
     }
 }

@@ -29,6 +29,7 @@ pub mod root;
 pub mod salience;
 pub mod shrink;
 pub mod step;
+pub mod strategy;
 pub mod tokens;
 pub mod transcript;
 pub mod window;

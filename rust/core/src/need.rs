@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::keep::newest_of;
 use crate::node::Text;
 use crate::plan::{Plan, Recall, Settings};
-use crate::policy::Strategy;
+use crate::policy::{Select, Strategy};
 use crate::salience::index::{Index, Known, LineAt, scan};
 use crate::salience::likelihood::{Moment, Spot};
 use crate::shrink::with_text;
@@ -59,7 +59,11 @@ pub(crate) fn needed<T: Text>(
     index: &mut Index,
 ) -> Result<Option<Recall>> {
     let policy = &settings.policy;
-    if plan.compactions == 0 || policy.strategy != Strategy::Adaptive || policy.recall <= 0.0 {
+    if plan.compactions == 0
+        || policy.strategy != Strategy::Adaptive
+        || policy.recall <= 0.0
+        || policy.select == Select::Relevant
+    {
         return Ok(None);
     }
     index.advance(transcript, transcript.len());
@@ -172,7 +176,7 @@ fn candidates<T: Text>(
 }
 
 /// Whether the window shows a line.
-fn is_visible<T: Text>(plan: &Plan, transcript: &Transcript<T>, line: LineAt) -> bool {
+pub(crate) fn is_visible<T: Text>(plan: &Plan, transcript: &Transcript<T>, line: LineAt) -> bool {
     if plan
         .recalls
         .iter()

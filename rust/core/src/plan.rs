@@ -18,6 +18,7 @@ use crate::policy::Policy;
 use crate::salience::index::LineAt;
 use crate::salience::signals::Signals;
 use crate::shrink::PartEdit;
+use crate::strategy::price::{Prices, Rewrite};
 use crate::tokens::{Counter, Scale};
 use crate::transcript::Transcript;
 
@@ -44,6 +45,8 @@ pub struct Settings {
     pub calibration: Option<Scale>,
     /// Key of the page pointers.
     pub key: PageKey,
+    /// What the model's input costs.
+    pub prices: Prices,
 }
 
 impl Settings {
@@ -170,6 +173,14 @@ pub struct Plan {
     /// Tokens of the message in front of an assistant message that would open the window.
     pub(crate) opener_tokens: u32,
     pub(crate) compactions: u32,
+    /// What each of them cost.
+    pub(crate) rewrites: Vec<Rewrite>,
+    /// Calls so far.
+    pub(crate) calls: u32,
+    /// Whether the provider's cache was lost since the newest call.
+    pub(crate) is_cold: bool,
+    /// Tokens of the window when it was last asked whether a compaction pays.
+    pub(crate) tried: u64,
     /// Value per token of the last line that the newest compaction kept.
     pub(crate) density: f64,
     /// What the newest compaction's choice is worth, and what no choice can exceed.
@@ -243,6 +254,11 @@ impl Plan {
     /// How many compactions there were.
     pub fn compactions(&self) -> u32 {
         self.compactions
+    }
+
+    /// What each compaction cost, in order.
+    pub fn rewrites(&self) -> &[Rewrite] {
+        &self.rewrites
     }
 
     /// Changes whenever the window is no longer the old one plus appended messages.

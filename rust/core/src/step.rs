@@ -279,7 +279,7 @@ const FEW: usize = 32;
 
 /// How well a result fits a call, 0 best; `None` if it cannot be its result. Ids decide where both
 /// sides have one, then names, and order among equals.
-fn affinity(
+pub(crate) fn affinity(
     result_id: Option<&str>,
     result_name: Option<&str>,
     call_id: Option<&str>,

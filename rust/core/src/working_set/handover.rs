@@ -122,6 +122,8 @@ impl<T: Text> WorkingSet<T> {
     /// `counter_failed`, only from a foreign counter.
     pub fn take_over(&mut self, messages: usize, gone: Option<Gone>) -> Result<()> {
         self.opening = messages;
+        // No cache knows these messages in this form.
+        self.plan.is_cold = true;
         if let Some(gone) = gone {
             self.plan.gone_steps = gone.steps;
             self.plan.gone_tokens = gone.tokens;
