@@ -34,14 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from satchel._handover import Opening
-    from satchel._log_events import (
-    FIXED,
-    binds_reasoning,
-    by_dialect,
-    fixed_tokens,
-    plain_event,
-)
-from satchel._page_calls import ToolCall
+        from satchel._page_calls import ToolCall
     from satchel._stakes import Claim, Stakes
     from satchel.assembler import Assembler
     from satchel.counting import Counter
