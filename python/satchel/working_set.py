@@ -31,10 +31,10 @@ from satchel.paging import DEFAULT_TOKENS, LEAST_TOKENS, answer
 from satchel.window import Columns, Report, StepReport, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from satchel._handover import Opening
-        from satchel._page_calls import ToolCall
+    from satchel._page_calls import ToolCall
     from satchel._stakes import Claim, Stakes
     from satchel.assembler import Assembler
     from satchel.counting import Counter
