@@ -13,9 +13,12 @@ use crate::level::{Level, Reason};
 use crate::message::Role;
 use crate::node::Text;
 use crate::placeholder::placeholder_tokens;
-use crate::plan::{Plan, Root, Settings, Shown, Snapshot, hard_reason, is_protected};
+use crate::plan::{Plan, Settings, Shown, Snapshot, hard_reason, is_protected};
 use crate::policy::Strategy;
+use crate::root::{is_root_message, root_note, root_of, short_root};
 use crate::salience::index::Index;
+use crate::strategy::clearing;
+use crate::strategy::price::{Cause, rewrite};
 use crate::transcript::Transcript;
 
 /// What did not fit, although everything that may fall has fallen.
@@ -58,10 +61,16 @@ pub fn check_boundary<T: Text>(
     index: &mut Index,
     at: usize,
 ) -> Result<Option<Shortfall>> {
-    let Some((room, free)) = pressure(plan, transcript, settings) else {
+    let Some(Pressure { room, free, cause }) = pressure(plan, transcript, settings) else {
         return Ok(None);
     };
     index.advance(transcript, at);
+    let policy = &settings.policy;
+    let share = if transcript.is_conversation() {
+        policy.target_of_conversation(free)
+    } else {
+        policy.target_of_run(free, growth(plan, transcript))
+    };
     let compaction = Compaction {
         transcript,
         settings,
@@ -69,6 +78,8 @@ pub fn check_boundary<T: Text>(
         at,
         room,
         free,
+        share,
+        cause,
     };
     let before = compaction.total(plan);
     let is_crowded = is_crowded(plan, transcript, settings);
@@ -79,12 +90,20 @@ pub fn check_boundary<T: Text>(
     }
     let mut total = compaction.total(plan);
     let smallest = total.min(before);
-    let is_worth_it = total < before || (is_crowded && (total <= room || before > room));
-    if !is_worth_it {
+    let changed = compaction.first_change(snapshot.plan(), plan);
+    let cost = rewrite(plan, transcript, settings, (before, changed, at), cause);
+    let is_worth_it = match cause {
+        Cause::Priced => total < before && cost.pays(),
+        _ => total < before || (is_crowded && (total <= room || before > room)),
+    };
+    if is_worth_it {
+        plan.rewrites.push(cost);
+    } else {
         // The note would take more than what it stands for: the window stays as it is.
         plan.restore(snapshot);
         total = before;
     }
+    plan.tried = total;
     Ok((total > room).then(|| shortfall(plan, transcript, settings, smallest)))
 }
 
@@ -97,25 +116,76 @@ pub fn needs_compaction<T: Text>(
     pressure(plan, transcript, settings).is_some()
 }
 
-/// The room and its free part, if the history has outgrown the trigger.
+/// Why levels should fall, and the room that there is.
+struct Pressure {
+    room: u64,
+    /// Its part that is not pinned.
+    free: u64,
+    cause: Cause,
+}
+
+/// Whether the history has outgrown a trigger, or room should be made before it has.
 fn pressure<T: Text>(
     plan: &Plan,
     transcript: &Transcript<T>,
     settings: &Settings,
-) -> Option<(u64, u64)> {
+) -> Option<Pressure> {
     let room = settings.room();
     let total = settings.base_tokens() + plan.history_tokens;
     let own = total - plan.automatic_tokens();
     let policy = &settings.policy;
-    let too_many = is_crowded(plan, transcript, settings);
-    // total − p > trigger × (room − p) cannot hold for any p ≥ 0 below this line: no sum needed.
-    if !too_many && total <= room && own as f64 <= policy.trigger * room as f64 {
+    let is_due = is_crowded(plan, transcript, settings)
+        || (policy.strategy == Strategy::ClearToolUses
+            && clearing::is_due(plan, transcript, settings));
+    let is_early = plan.is_cold || may_pay(plan, transcript, settings, total);
+    let least = if is_early {
+        policy
+            .target_of_conversation(room)
+            .min(policy.own_trigger())
+    } else {
+        policy.own_trigger()
+    };
+    // total − p > least × (room − p) cannot hold for any p ≥ 0 below this line: no sum needed.
+    if !is_due && total <= room && own as f64 <= least * room as f64 {
         return None;
     }
     let pinned = settings.base_tokens() + hard_tokens(plan, transcript);
     let free = room.saturating_sub(pinned);
-    let over = total > room || own.saturating_sub(pinned) as f64 > policy.trigger * free as f64;
-    (over || too_many).then_some((room, free))
+    let is_above = |share: f64| own.saturating_sub(pinned) as f64 > share * free as f64;
+    let cause = if total > room || is_above(policy.own_trigger()) {
+        Cause::Forced
+    } else if is_due {
+        Cause::Preset
+    } else if !is_early || !is_above(policy.target_of_conversation(free)) {
+        return None;
+    } else if plan.is_cold {
+        Cause::Cold
+    } else {
+        Cause::Priced
+    };
+    Some(Pressure { room, free, cause })
+}
+
+/// How much the window grows until it is asked again whether a compaction pays: a share of the room,
+/// since the answer takes as long as a compaction.
+const ASK_AGAIN: u64 = 32;
+
+/// Whether it may pay to make room before that is needed. Where reasoning is bound to its prefix it
+/// is kept to the end of the turn.
+fn may_pay<T: Text>(
+    plan: &Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+    total: u64,
+) -> bool {
+    let is_turn = || {
+        transcript
+            .newest_user()
+            .is_some_and(|message| message + 1 == transcript.len())
+    };
+    settings.policy.cache.priced
+        && total > plan.tried + settings.room() / ASK_AGAIN
+        && (!settings.prices.binds_reasoning || is_turn())
 }
 
 /// Whether the window holds more messages than its policy wants.
@@ -133,11 +203,6 @@ fn counted_messages<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u32 {
         .iter()
         .map(|shown| step_messages(transcript, shown.step))
         .sum()
-}
-
-/// Whether the note that leads to what is gone is a message of its own.
-fn is_root_message<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> bool {
-    !settings.dialect.notes_inside() || transcript.goal().is_none()
 }
 
 /// Messages of a step besides system and developer messages.
@@ -198,6 +263,18 @@ fn shortfall<T: Text>(
     }
 }
 
+/// Tokens that a call and what answers it have added so far, on average.
+fn growth<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u64 {
+    let soft = plan
+        .shown
+        .iter()
+        .filter(|shown| hard_reason(transcript, &plan.pins, shown.step).is_none());
+    let shown: u64 = soft
+        .map(|shown| u64::from(transcript.steps()[shown.step as usize].tokens))
+        .sum();
+    (shown + plan.gone_tokens) / u64::from(transcript.replies().max(1))
+}
+
 fn shown_tokens(plan: &Plan, entries: &[usize]) -> u64 {
     let tokens = entries.iter().map(|&at| u64::from(plan.shown[at].tokens));
     tokens.sum()
@@ -210,6 +287,9 @@ struct Compaction<'a, T> {
     at: usize,
     room: u64,
     free: u64,
+    /// Share of `free` that levels fall to.
+    share: f64,
+    cause: Cause,
 }
 
 impl<T: Text> Compaction<'_, T> {
@@ -223,6 +303,7 @@ impl<T: Text> Compaction<'_, T> {
             Strategy::TokenWindow => {
                 self.drop_oldest(plan, |_, _, total| total <= self.target())?;
             }
+            Strategy::ClearToolUses => self.clear(plan)?,
         }
         self.settle_root(plan)?;
         settle_opener(plan, self.transcript, self.settings)?;
@@ -238,6 +319,14 @@ impl<T: Text> Compaction<'_, T> {
             self.settle_root(plan)?;
             settle_opener(plan, self.transcript, self.settings)?;
             plan.sum();
+        }
+        if self.total(plan) > self.room && plan.summary.take().is_some() {
+            // What a summary stands for keeps its pointers.
+            self.settle_root(plan)?;
+            plan.sum();
+        }
+        if self.total(before.plan()) > self.room {
+            self.shorten_root(plan)?;
         }
         let changed = self.first_change(before.plan(), plan);
         plan.touch(changed);
@@ -275,7 +364,7 @@ impl<T: Text> Compaction<'_, T> {
 
     fn target(&self) -> u64 {
         let pinned = self.room - self.free;
-        pinned + (self.settings.policy.target_of(self.free) * self.free as f64) as u64
+        pinned + (self.share * self.free as f64) as u64
     }
 
     /// Puts pinned steps back as they were.
@@ -410,7 +499,8 @@ impl<T: Text> Compaction<'_, T> {
     /// Tokens of everything but the soft steps, with the note as large as it may become.
     fn fixed(&self, plan: &Plan, soft: &[usize]) -> Result<u64> {
         let soft_tokens = shown_tokens(plan, soft);
-        let root_tokens = u64::from(self.root_note()?.tokens);
+        let summary = plan.summary.as_deref();
+        let root_tokens = u64::from(root_note(summary, self.transcript, self.settings)?.tokens);
         let old_root = plan.root.as_ref().map_or(0, |root| u64::from(root.tokens));
         Ok(self.total(plan) - soft_tokens - old_root + root_tokens)
     }
@@ -432,10 +522,20 @@ impl<T: Text> Compaction<'_, T> {
         plan.gone_tokens += tokens;
     }
 
+    /// Old tool results go; where the budget wants room, so does what else is worth least.
+    fn clear(&self, plan: &mut Plan) -> Result<()> {
+        let is_forced = self.cause != Cause::Preset;
+        clearing::clear(plan, self.transcript, self.settings, is_forced)?;
+        if is_forced && self.total(plan) > self.target() {
+            self.adapt(plan, Squeeze::None)?;
+        }
+        Ok(())
+    }
+
     /// At most `max_messages`, hard ones and the note counted, and within the target.
     fn slide(&self, plan: &mut Plan) -> Result<()> {
         let most = self.settings.policy.max_messages.unwrap_or(u32::MAX);
-        let trigger = self.settings.policy.trigger;
+        let trigger = self.settings.policy.own_trigger();
         let pinned = self.room - self.free;
         let over = self.total(plan).saturating_sub(pinned) as f64 > trigger * self.free as f64;
         let limit = if over { self.target() } else { self.room };
@@ -469,37 +569,23 @@ impl<T: Text> Compaction<'_, T> {
         Ok(())
     }
 
-    /// The note that leads to what is gone. It says the same as long as anything is, so that the
-    /// window before the first step that changed stays in the provider's cache.
-    fn root_note(&self) -> Result<Root> {
-        let pointer = self.settings.key.index_pointer();
-        let text = format!(
-            "<satchel-index>\nEarlier steps are paged out, none is lost: page_in(\"{pointer}\") lists \
-             them. This note is not the user's.\n</satchel-index>"
-        );
-        let count = self.settings.counter.count(&text)?;
-        let tokens = count.saturating_add(root_overhead(self.settings, self.transcript));
-        Ok(Root {
-            text: text.into(),
-            tokens,
-        })
+    /// Where nothing else can give way and the window is still too large, the note says less, and
+    /// in the end nothing: the pointer of the index is the same in every window of a log.
+    fn shorten_root(&self, plan: &mut Plan) -> Result<()> {
+        if plan.root.is_some() && self.total(plan) > self.room {
+            plan.root = Some(short_root(self.transcript, self.settings)?);
+            plan.sum();
+            if self.total(plan) > self.room {
+                plan.root = None;
+                plan.sum();
+            }
+        }
+        Ok(())
     }
 
     fn settle_root(&self, plan: &mut Plan) -> Result<()> {
-        plan.root = match plan.gone_steps {
-            0 => None,
-            _ => Some(self.root_note()?),
-        };
+        plan.root = root_of(plan, self.transcript, self.settings)?;
         Ok(())
-    }
-}
-
-/// Tokens around the root note: none where it is a further block of the goal.
-pub fn root_overhead<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> u32 {
-    if is_root_message(settings, transcript) {
-        settings.message_tokens
-    } else {
-        0
     }
 }
 

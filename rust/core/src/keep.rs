@@ -19,7 +19,7 @@ use crate::prune::text::head_and_tail;
 use crate::salience::identifiers::name_parts;
 use crate::salience::index::{Index, LineAt, NameMap, Names, is_read, scan, scan_lines};
 use crate::salience::likelihood::Moment;
-use crate::salience::line::is_standing;
+use crate::salience::line::{Standing, standing};
 use crate::shrink::{PartEdit, Span, with_text};
 use crate::transcript::Transcript;
 
@@ -230,14 +230,28 @@ struct Keeper<'a, T> {
     spans: Vec<Span>,
     pieces: Vec<Piece>,
     steps: Vec<Step>,
-    /// Lines of user text that read like standing instructions.
-    standing: Vec<u32>,
+    /// Lines of user text that read like standing instructions, and how much.
+    standing: Vec<(Claim, u32)>,
     /// Identifiers on long lines.
     places: Vec<Placed>,
     /// Pieces of long lines, numbered after the lines: the line, and the bytes.
     fragments: Vec<(u32, Span)>,
     fragment_lines: Vec<Line>,
 }
+
+/// How much a line has a claim to stay, the strongest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim {
+    /// A word of a rule in the user's text.
+    Hint,
+    /// The form of a rule in a short answer to an action, which may be the user's.
+    Answer,
+    /// The form of a rule in the user's text.
+    Rule,
+}
+
+/// Bytes up to which an answer to an action may be the user's own words.
+const SHORT_ANSWER: usize = 400;
 
 /// An identifier on a long line.
 struct Placed {
@@ -280,6 +294,9 @@ impl<T: Text> Keeper<'_, T> {
         let mut first = soft.len();
         let mut tokens = 0;
         let steps = match self.squeeze {
+            Squeeze::None if self.transcript.is_conversation() => {
+                policy.recent_steps.min(1) as usize
+            }
             Squeeze::None => policy.recent_steps as usize,
             _ => 0,
         };
@@ -371,6 +388,9 @@ impl<T: Text> Keeper<'_, T> {
                     });
                 });
                 self.places.truncate(places);
+                if !stays && edit.is_none() {
+                    self.claim_short(group, message, content);
+                }
             }
             return u64::from(tokens);
         }
@@ -430,18 +450,18 @@ impl<T: Text> Keeper<'_, T> {
             // The line end, and half a token for what stands in a gap.
             (per_byte * f64::from(bytes + 1) * UNIT as f64).ceil() as u32 + UNIT as u32 / 2
         };
-        let row = self.transcript.rows()[message];
-        let is_user_text = row.is_user && content.kind == PartKind::Text;
         let kept = edit.map(|edit| &edit.kept[..]);
+        // Whole, a part has no marker.
+        let is_one = edit.is_none() && !text.trim_end().contains('\n');
+        let whole = (u64::from(content.tokens - least) * UNIT).max(1) as u32;
         self.read_lines(message, part, content, text, kept, |keeper, line, names| {
             let words = &text[line.start as usize..line.end as usize];
-            let is_standing = is_user_text && keeper.squeeze == Squeeze::None && is_standing(words);
-            if !names.is_empty() || is_standing {
+            let claim = keeper.claim(message, content, text.len(), words);
+            if !names.is_empty() || claim.is_some() {
                 let span = Span::new(line.start, line.end);
-                let number = keeper.push_line(group, span, cost(line.bytes()), names);
-                if is_standing {
-                    keeper.standing.push(number);
-                }
+                let tokens = if is_one { whole } else { cost(line.bytes()) };
+                let number = keeper.push_line(group, span, tokens, names);
+                keeper.standing.extend(claim.map(|claim| (claim, number)));
             }
         });
         let is_newest = message + 1 == self.transcript.len();
@@ -461,6 +481,37 @@ impl<T: Text> Keeper<'_, T> {
                     self.instance.forced.push(number);
                 }
             }
+        }
+    }
+
+    /// How much a line of a text of `bytes` has a claim to stay: words of the user, and of nobody
+    /// else, who may say what holds from now on.
+    fn claim(&self, message: usize, content: &Part<T>, bytes: usize, line: &str) -> Option<Claim> {
+        let row = self.transcript.rows()[message];
+        let is_user_text = row.is_user && content.kind == PartKind::Text;
+        if !is_user_text || self.squeeze != Squeeze::None {
+            return None;
+        }
+        let is_short = bytes <= SHORT_ANSWER;
+        match (standing(line), row.is_answer) {
+            (Standing::Rule, false) => Some(Claim::Rule),
+            (Standing::Rule, true) if is_short => Some(Claim::Answer),
+            (Standing::Hint, false) => Some(Claim::Hint),
+            _ => None,
+        }
+    }
+
+    /// A text too short to be replaced may be a rule: it costs nothing but its message.
+    fn claim_short(&mut self, group: u32, message: usize, content: &Part<T>) {
+        let claim = with_text(&content.body, |text| {
+            let lines = text.lines();
+            lines
+                .filter_map(|line| self.claim(message, content, text.len(), line))
+                .max()
+        });
+        if let Some(claim) = claim {
+            let number = self.push_line(group, Span::default(), 0, &mut Vec::new());
+            self.standing.push((claim, number));
         }
     }
 

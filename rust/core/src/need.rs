@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::level::Level;
 use crate::node::Text;
 use crate::plan::{Plan, Recall, Settings};
-use crate::policy::Strategy;
+use crate::policy::{Select, Strategy};
 use crate::salience::identifiers::name_parts;
 use crate::salience::index::{
     Again, Index, Known, LONG_LINE, LineAt, NameMap, Names, is_read, scan,
@@ -91,7 +91,11 @@ pub(crate) fn needed<T: Text>(
     search: &mut Search,
 ) -> Result<Option<Recall>> {
     let policy = &settings.policy;
-    if plan.compactions == 0 || policy.strategy != Strategy::Adaptive || policy.recall <= 0.0 {
+    if plan.compactions == 0
+        || policy.strategy != Strategy::Adaptive
+        || policy.recall <= 0.0
+        || policy.select == Select::Relevant
+    {
         return Ok(None);
     }
     search.index.advance(transcript, transcript.len());
@@ -289,6 +293,13 @@ impl<T: Text> Judge<'_, T> {
             });
         }
     }
+}
+
+/// Whether the window shows a line, at its own place or as one that came back.
+pub(crate) fn is_visible<T: Text>(plan: &Plan, transcript: &Transcript<T>, line: LineAt) -> bool {
+    let message = transcript.message_of_part(line.part as usize);
+    let came_back = |recall: &Recall| recall.lines.binary_search(&line).is_ok();
+    plan.recalls.iter().any(came_back) || is_kept(plan, transcript, message, line)
 }
 
 /// Whether the window shows a line at its own place.

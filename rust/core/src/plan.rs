@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::dialect::Dialect;
+use crate::event::Summary;
 use crate::level::{Fidelity, Level, Reason};
 use crate::message::Role;
 use crate::node::Text;
@@ -17,6 +18,7 @@ use crate::policy::Policy;
 use crate::salience::index::LineAt;
 use crate::salience::signals::Signals;
 use crate::shrink::PartEdit;
+use crate::strategy::price::{Prices, Rewrite};
 use crate::tokens::{Counter, Scale};
 use crate::transcript::Transcript;
 
@@ -43,6 +45,8 @@ pub struct Settings {
     pub calibration: Option<Scale>,
     /// Key of the page pointers.
     pub key: PageKey,
+    /// What the model's input costs.
+    pub prices: Prices,
 }
 
 impl Settings {
@@ -161,6 +165,8 @@ pub struct Plan {
     pub(crate) fates: Arc<Vec<Fate>>,
     pub(crate) recalls: Vec<Recall>,
     pub(crate) root: Option<Root>,
+    /// The newest summary, which stands in the root note.
+    pub(crate) summary: Option<Arc<Summary>>,
     pub(crate) pins: BTreeSet<u32>,
     /// Steps in the window by level: verbatim, trimmed, stub.
     pub(crate) levels: [u32; 3],
@@ -170,6 +176,14 @@ pub struct Plan {
     /// Tokens of the message in front of an assistant message that would open the window.
     pub(crate) opener_tokens: u32,
     pub(crate) compactions: u32,
+    /// What each of them cost.
+    pub(crate) rewrites: Vec<Rewrite>,
+    /// Calls so far.
+    pub(crate) calls: u32,
+    /// Whether the provider's cache was lost since the newest call.
+    pub(crate) is_cold: bool,
+    /// Tokens of the window when it was last asked whether a compaction pays.
+    pub(crate) tried: u64,
     /// Value per token of the last line that the newest compaction kept.
     pub(crate) density: f64,
     /// Messages at that compaction, and whether they are a dialogue: what is gone is judged by them
@@ -222,6 +236,11 @@ impl Plan {
         self.root.as_ref()
     }
 
+    /// The newest summary, if it is in the window.
+    pub fn summary(&self) -> Option<&Summary> {
+        self.summary.as_deref()
+    }
+
     /// Whether a note of satchel's opens the window, because a user must.
     pub fn has_opener(&self) -> bool {
         self.opener_tokens > 0
@@ -241,6 +260,11 @@ impl Plan {
     /// How many compactions there were.
     pub fn compactions(&self) -> u32 {
         self.compactions
+    }
+
+    /// What each compaction cost, in order.
+    pub fn rewrites(&self) -> &[Rewrite] {
+        &self.rewrites
     }
 
     /// Changes whenever the window is no longer the old one plus appended messages.

@@ -7,9 +7,10 @@
 mod handover;
 mod recall;
 mod settings;
+mod summary;
 
 pub use self::handover::{Carried, Gone};
-pub(crate) use self::recall::fence;
+pub(crate) use self::recall::{around, fence};
 use self::recall::{check, place};
 pub use self::settings::MAX_TOKENS;
 use self::settings::{check_budget, check_tokens};
@@ -22,9 +23,13 @@ use crate::node::Text;
 use crate::page::{PageDirectory, Pointer, index_page, not_a_pointer, not_found};
 use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Recall, Settings};
+use crate::policy::Select;
 use crate::render::{Entry, entries};
+use crate::root::root_overhead;
+use crate::salience::passages::Passages;
 use crate::shrink::with_text;
 use crate::step::Attachment;
+use crate::strategy::relevant::select;
 use crate::tokens::Counter;
 use crate::tokens::chat::{ChatRules, count_message_parts, message_overhead};
 use crate::transcript::Transcript;
@@ -50,6 +55,10 @@ pub struct WorkingSet<T> {
     /// What is known of the identifiers.
     search: Search,
     pending: Option<Pending>,
+    /// What is known of passages, where a question selects them.
+    passages: Passages,
+    /// The plan of the newest window with what a question brought back; never folded.
+    answering: Option<Plan>,
     /// Messages before the boundary that was checked last and changes nothing.
     quiet: Option<usize>,
     directory: PageDirectory,
@@ -106,7 +115,7 @@ enum Due {
 }
 
 /// Figures of one window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowFigures {
     /// Tokens of the whole request, by the counter.
     pub tokens: u64,
@@ -122,6 +131,8 @@ pub struct WindowFigures {
     pub messages: usize,
     /// Steps by level: verbatim, trimmed, stub, gone.
     pub steps: [u32; 4],
+    /// See [`Plan::worth`].
+    pub worth: (f64, f64),
 }
 
 impl<T: Text> WorkingSet<T> {
@@ -143,6 +154,8 @@ impl<T: Text> WorkingSet<T> {
             plan: Plan::default(),
             search: Search::default(),
             pending: None,
+            passages: Passages::default(),
+            answering: None,
             quiet: None,
             directory: PageDirectory::default(),
             boundary: 0,
@@ -202,6 +215,7 @@ impl<T: Text> WorkingSet<T> {
                 self.transcript.go_back(mark);
                 // It may have read what was taken back; it reads again what is needed.
                 self.search = Search::default();
+                self.passages = Passages::default();
                 self.quiet = None;
                 self.prefix = Prefix::default();
                 (self.boundary, self.changed_at) = boundary;
@@ -272,6 +286,7 @@ impl<T: Text> WorkingSet<T> {
         let abandons = !joins && self.transcript.pairing().open_calls() > 0;
         // A record that goes on with a reply is no call of its own.
         let is_boundary = message.role == Role::Assistant && !joins;
+        self.answering = None;
         let pending = self
             .pending
             .take()
@@ -304,6 +319,10 @@ impl<T: Text> WorkingSet<T> {
         }
         if is_boundary {
             self.boundary = at as u32;
+            self.plan.calls += 1;
+            if at >= self.opening {
+                self.plan.is_cold = false;
+            }
             self.plan.changed_from = u32::MAX;
         }
         let had_goal = self.transcript.goal().is_some();
@@ -330,7 +349,7 @@ impl<T: Text> WorkingSet<T> {
     fn recount_notes(&mut self) -> Result<()> {
         if let Some(root) = &mut self.plan.root {
             let text = self.settings.counter.count(&root.text)?;
-            root.tokens = text + crate::compaction::root_overhead(&self.settings, &self.transcript);
+            root.tokens = text + root_overhead(&self.settings, &self.transcript);
         }
         settle_opener(&mut self.plan, &self.transcript, &self.settings)
     }
@@ -375,12 +394,15 @@ impl<T: Text> WorkingSet<T> {
                 self.plan.pins.remove(&step);
             }
             EventKind::PageIn { pointer, range } => self.place_page(pointer, *range)?,
+            EventKind::Summary(summary) => self.summarize(summary)?,
+            EventKind::Cache { cold } => self.plan.is_cold = *cold,
             EventKind::Calibration(scale) => {
                 scale.check()?;
                 self.settings.calibration = Some(*scale);
             }
         }
         self.pending = None;
+        self.answering = None;
         self.quiet = None;
         self.prefix = Prefix::default();
         Ok(())
@@ -406,6 +428,16 @@ impl<T: Text> WorkingSet<T> {
     /// `open_calls` if the newest step waits for results and `synthesize` is not set;
     /// `over_budget` if what must stay does not fit.
     pub fn window(&mut self, synthesize: bool) -> Result<WindowFigures> {
+        self.window_for(synthesize, None)
+    }
+
+    /// The same for a question, where the policy selects by relevance: by default the newest user
+    /// message. A question changes no level.
+    ///
+    /// # Errors
+    /// As [`WorkingSet::window`].
+    pub fn window_for(&mut self, synthesize: bool, query: Option<&str>) -> Result<WindowFigures> {
+        self.answering = None;
         let open = self.transcript.pairing().open_calls();
         if open > 0 && !synthesize {
             let index = self
@@ -462,6 +494,18 @@ impl<T: Text> WorkingSet<T> {
         if let Some(shortfall) = shortfall {
             return Err(shortfall.error(&self.settings));
         }
+        if self.settings.policy.select == Select::Relevant {
+            let plan = self
+                .pending
+                .as_ref()
+                .map_or(&self.plan, |pending| &pending.plan);
+            let passages = &mut self.passages;
+            self.answering = select(plan, &self.transcript, &self.settings, passages, query)?;
+            if let Some(plan) = &mut self.answering {
+                self.pending_plans += 1;
+                plan.revision = self.pending_plans << 32;
+            }
+        }
         let joins = self.count_joins();
         let stable = self.stable_prefix_tokens();
         let plan = self.window_plan();
@@ -484,6 +528,7 @@ impl<T: Text> WorkingSet<T> {
             revision: plan.revision(),
             messages: self.transcript.len(),
             steps: plan.count_levels(),
+            worth: plan.worth(),
         })
     }
 
@@ -506,9 +551,8 @@ impl<T: Text> WorkingSet<T> {
 
     /// The plan behind the newest window: with the pending compaction, if there is one.
     pub fn window_plan(&self) -> &Plan {
-        self.pending
-            .as_ref()
-            .map_or(&self.plan, |pending| &pending.plan)
+        let pending = self.pending.as_ref().map(|pending| &pending.plan);
+        self.answering.as_ref().or(pending).unwrap_or(&self.plan)
     }
 
     /// The messages of the newest window, from raw message `from` on.
@@ -524,6 +568,9 @@ impl<T: Text> WorkingSet<T> {
     /// Messages at the end of the newest window that came after its older part last changed; `None`
     /// if that never changed. What the model said there, it said with this older part before it.
     pub fn unchanged_tail(&self) -> Option<usize> {
+        if self.answering.is_some() {
+            return Some(0);
+        }
         let is_pending = self.window_plan().compactions() > self.plan.compactions();
         let from = match self.changed_at {
             _ if is_pending => return Some(0),

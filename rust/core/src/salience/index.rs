@@ -221,7 +221,8 @@ impl Index {
             .retain(|again| again.message as usize + 1 >= message);
         let is_result = |part: &Part<T>| part.kind == PartKind::Result;
         // What a client puts beside results is not the user's turn.
-        let speaks = row.is_user && !transcript.parts(message).iter().any(is_result);
+        let speaks =
+            row.is_user && !row.is_answer && !transcript.parts(message).iter().any(is_result);
         self.turns += u32::from(speaks && !self.spoke);
         self.spoke = speaks;
         self.assistants += u32::from(row.role == Role::Assistant);

@@ -106,13 +106,19 @@ pub(super) fn check<T: Text>(
     search: &mut Search,
 ) -> Result<Option<Shortfall>> {
     if needs_compaction(plan, transcript, settings) {
-        return check_boundary(
+        let compactions = plan.compactions;
+        let shortfall = check_boundary(
             plan,
             transcript,
             settings,
             &mut search.index,
             transcript.len(),
-        );
+        )?;
+        // It was only asked whether a compaction pays, and it does not: nothing happened.
+        let is_over = shortfall.is_some() || plan.compactions > compactions;
+        if is_over || !settings.policy.cache.priced {
+            return Ok(shortfall);
+        }
     }
     if let Some(recall) = needed(plan, transcript, settings, search)? {
         place(vec![recall], plan, transcript, settings);
@@ -144,7 +150,7 @@ pub(super) fn place<T: Text>(
     plan.touch(transcript.steps().len().saturating_sub(1) as u32);
 }
 
-pub(super) fn around(place: RecallPlace, settings: &Settings) -> u32 {
+pub(crate) fn around(place: RecallPlace, settings: &Settings) -> u32 {
     match place {
         RecallPlace::Inside(_) => 0,
         RecallPlace::After => settings.message_tokens,
