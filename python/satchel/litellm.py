@@ -90,7 +90,7 @@ def trim_messages(
 
     Example:
         >>> chat = [{"role": "user", "content": "word " * count} for count in (500, 20, 10)]
-        >>> trim_messages(chat, "gpt-4o", max_tokens=60) == chat[1:]
+        >>> trim_messages(chat, "gpt-4o", max_tokens=44) == chat[1:]
         True
     """
     history = list(messages)

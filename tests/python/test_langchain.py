@@ -59,7 +59,11 @@ def test_whole_steps_are_what_lint_accepts() -> None:
         if rng.random() < 0.6:
             del messages[rng.randrange(len(messages))]
         chat = [as_chat(message) for message in messages]
-        errors = [each for each in satchel.lint(chat, "openai") if each.severity == "error"]
+        errors = [
+            each
+            for each in satchel.lint(chat, "openai")
+            if each.severity == "error" and each.code != "not_json"
+        ]
         assert is_whole(messages) == (errors == []), (messages, errors)
 
 

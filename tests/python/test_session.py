@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,8 +59,10 @@ def test_a_restart_gives_the_same_window() -> None:
                     await session.window()
             await session.pin(6)
             before = await session.window(system="You are patient.")
-            pointer = before.pages[1].pointer
+            index = await session.page_in(before.pages[0].pointer)
+            pointer = re.findall(r"p_\d{18}", index)[0]
             content = await session.page_in(pointer)
+            assert len(content) > 0
         async with opened(store) as again:
             after = await again.window(system="You are patient.")
             assert after.messages == before.messages

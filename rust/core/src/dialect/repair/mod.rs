@@ -31,7 +31,7 @@ use self::items::Item;
 use self::pair::{Pairs, pair};
 use self::work::{Asked, Work};
 use super::form::{OPENER, PLACEHOLDER};
-use super::lint::{Request, Severity, check_read, read_all};
+use super::lint::{Request, Rule, Severity, check_read, read_all};
 use super::{Dialect, Traits, flaws};
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::{Body, Field, Message, PartKind, PathStep, Place, Role};
@@ -102,7 +102,8 @@ pub const MOST_LOOKS: usize = 4;
 /// inside messages, or the entries of the result.
 ///
 /// What makes a warning is mended along with errors, and not without one: a history that its
-/// provider accepts keeps its bytes, and with them the prompt cache. Who hands on to the planner
+/// provider accepts keeps its bytes, and with them the prompt cache. Only the first message is a
+/// user's in any case. Who hands on to the planner
 /// ([`Around::for_planner`]) gets the order that the planner asks for in any case.
 ///
 /// # Errors
@@ -188,9 +189,12 @@ fn judge<N: Node>(
         same_prompt: true,
     };
     let found = check_read(dialect, &request, read);
+    // That a user opens the conversation is asked for wherever a provider may be changed.
     let mut errors = found
         .iter()
-        .filter(|one| one.rule.entry().severity == Severity::Error)
+        .filter(|one| {
+            one.rule == Rule::StartsWithoutUser || one.rule.entry().severity == Severity::Error
+        })
         .peekable();
     if errors.peek().is_some() {
         return if errors.any(|one| flaws::is_inside(one.rule)) {
