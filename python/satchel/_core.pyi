@@ -521,14 +521,16 @@ class WorkingSet:
 
         None if that never changed.
         """
+    def summary_range(self, keep: int) -> tuple[int, int] | None:
+        """First and end of the raw messages that a summary may cover; the newest ``keep`` stay."""
     def index_pointer(self) -> str:
         """The pointer of the index of everything that is gone."""
     def append(self, messages: Iterable[object]) -> None:
         """Appends messages; all or, on an error, none."""
     def apply(self, event: str, counter: Counter | None = None) -> None:
         """Folds one event, given as JSON, at the end of the log; ``counter`` if it names one."""
-    def window(self, *, synthesize: bool) -> tuple[list[Any], _Figures]:
-        """The messages of the window at the pending boundary, and its figures.
+    def window(self, *, synthesize: bool, query: str | None = None) -> tuple[list[Any], _Figures]:
+        """The messages of the window at the pending boundary (for a question), and its figures.
 
         The figures are tokens, upper estimate, stable prefix tokens, compactions, raw messages,
         revision, the number of steps that are verbatim, trimmed, stubs and gone, what the newest
@@ -548,6 +550,8 @@ class WorkingSet:
         """
     def gone_pages(self) -> list[tuple[str, int]]:
         """Pointer and raw message of everything gone from the newest window, oldest first."""
+    def rewrites(self) -> list[tuple[int, Any, int, int, int, float, int]]:
+        """What each compaction cost: at, cause, removed, rewritten, lost, break-even, expected."""
     def recalls(self) -> list[str]:
         """The texts that were brought back and are in the newest window, fenced as there."""
     def pointers(self) -> list[tuple[str, int | None, int]]:

@@ -39,6 +39,7 @@ mod replay;
 mod rules;
 mod score;
 mod spoken;
+mod strategy;
 mod structure;
 mod structure_samples;
 mod window;

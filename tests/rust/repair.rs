@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use satchel_core::dialect::lint::{Severity, lint};
-use satchel_core::dialect::repair::{Around, Entry, Mode, PLACEHOLDERS, repair, repair_json};
+use satchel_core::dialect::repair::{Around, Entry, Mode, PLACEHOLDERS, Plan, plan, repair_json};
 use satchel_core::dialect::{Dialect, Traits};
 use serde_json::{Value, json};
 
@@ -37,7 +37,10 @@ fn check(dialect: Dialect, messages: &[Value]) -> Result<(), TestCaseError> {
         };
         prop_assert_eq!(errors(dialect, &mended), Vec::<&str>::new(), "{:?}", mended);
         let nodes: Vec<&Value> = mended.iter().collect();
-        let again = repair(dialect, &nodes, mode, Traits::default(), Around::default()).unwrap();
+        let again = plan(dialect, &nodes, mode, Traits::default(), Around::default()).unwrap();
+        let Plan::Entries(again) = again else {
+            panic!("mends are left: {mended:?}");
+        };
         let same: Vec<_> = (0..mended.len() as u32).map(Some).collect();
         let found: Vec<_> = again.iter().map(Entry::original).collect();
         prop_assert_eq!(found, same, "{:?}", mended);
@@ -427,10 +430,12 @@ fn a_reference_stays_with_the_results_behind_it() {
         json!({"id": "msg_1"}),
         json!({"role": "user", "content": "go"}),
         json!({"type": "function_call_output", "call_id": "a", "output": "row"}),
+        // Without an error nothing is done.
+        json!({"type": "function_call", "call_id": "b", "name": "f", "arguments": "{}"}),
     ];
     check(Dialect::Responses, &history).unwrap();
     let dropped = mend(Dialect::Responses, &history, Mode::Drop).unwrap();
-    assert_eq!(dropped, history[1..]);
+    assert_eq!(dropped, history[1..4]);
     let compacted = [
         json!({"role": "assistant", "content": "hello"}),
         json!({"type": "compaction", "encrypted_content": "gAAA"}),

@@ -167,6 +167,7 @@ pub(crate) fn keep<T: Text>(
         moment: Moment {
             weights,
             index,
+            messages: index.len() as u32,
             newest_words: &newest_words,
             newest_names: &newest_names,
         },
@@ -267,7 +268,7 @@ struct Placed {
 impl<T: Text> Keeper<'_, T> {
     /// The identifiers of the messages that stay.
     fn read_pinned(&mut self) {
-        for shown in &self.plan.shown {
+        for shown in self.plan.shown.iter() {
             if hard_reason(self.transcript, &self.plan.pins, shown.step).is_none() {
                 continue;
             }

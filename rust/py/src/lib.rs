@@ -22,6 +22,7 @@ mod render;
 mod repair;
 mod replay;
 mod score;
+mod sendable;
 mod trim;
 mod utf8;
 mod window;
