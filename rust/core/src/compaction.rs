@@ -569,16 +569,12 @@ impl<T: Text> Compaction<'_, T> {
         Ok(())
     }
 
-    /// Where nothing else can give way and the window is still too large, the note says less, and
-    /// in the end nothing: the pointer of the index is the same in every window of a log.
+    /// Where nothing else can give way and the window is still too large, the note says less; its
+    /// pointer always stays, since nothing else leads to what is gone.
     fn shorten_root(&self, plan: &mut Plan) -> Result<()> {
         if plan.root.is_some() && self.total(plan) > self.room {
             plan.root = Some(short_root(self.transcript, self.settings)?);
             plan.sum();
-            if self.total(plan) > self.room {
-                plan.root = None;
-                plan.sum();
-            }
         }
         Ok(())
     }

@@ -201,6 +201,8 @@ struct Piece {
     /// Its lines in the instance.
     lines: Range<u32>,
     is_call: bool,
+    /// Bytes of its text without the blank ones at the end.
+    bytes: u32,
 }
 
 /// A soft step.
@@ -396,8 +398,10 @@ impl<T: Text> Keeper<'_, T> {
         }
         let least = least.unwrap_or(tokens);
         let first = self.instance.lines.len() as u32;
+        let mut bytes = u32::MAX;
         if is_read(content) && (!is_call || edit.is_none()) {
             with_text(&content.body, |text| {
+                bytes = text.trim_end().len() as u32;
                 self.offer(group, message, part, content, text, edit, least);
             });
         }
@@ -406,6 +410,7 @@ impl<T: Text> Keeper<'_, T> {
             message: message as u32,
             lines: first..self.instance.lines.len() as u32,
             is_call,
+            bytes,
         });
         u64::from(least)
     }

@@ -224,7 +224,13 @@ impl<T: Text> Keeper<'_, T> {
                 } else {
                     0
                 };
-                wanted.push((piece.part, piece.message, Span::merged(&spans, slack)));
+                let spans = Span::merged(&spans, slack);
+                // What is kept whole needs no new text.
+                let is_whole =
+                    matches!(spans[..], [all] if all.start == 0 && all.end >= piece.bytes);
+                if !is_whole {
+                    wanted.push((piece.part, piece.message, spans));
+                }
             }
         }
         // What is shown already is neither made nor counted again.
