@@ -50,7 +50,7 @@ def _chat(response: object) -> list[Any] | None:
     if _get(message, "role") is None:
         return None
     dump = getattr(message, "model_dump", None)
-    fields: dict[str, Any] = dict(dump()) if callable(dump) else dict(cast("Any", message))
+    fields = cast("dict[str, Any]", dump() if callable(dump) else message)
     return [
         {
             name: value

@@ -4,6 +4,9 @@ Both say the same after every method, or the working set is rebuilt from the sto
 again: after an error between the two, and after another process wrote.
 """
 
+# A part of the working set in a file of its own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

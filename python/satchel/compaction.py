@@ -4,6 +4,9 @@ Pure decisions over a working set: nothing here waits, asks a model or writes to
 `satchel.session`.
 """
 
+# A part of the working set in a file of its own.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from dataclasses import dataclass

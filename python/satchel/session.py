@@ -286,9 +286,10 @@ class Session:
         """
         working_set = self._log.working_set
         messages = messages_in(response, working_set.dialect)
-        own_id = getattr(response, "id", None)
-        if isinstance(response, dict):
-            own_id = cast("dict[str, Any]", response).get("id")
+        fields = cast("Any", response)
+        own_id: object = (
+            fields.get("id") if isinstance(response, dict) else getattr(fields, "id", None)
+        )
         # One call, one reply: recorded again after a crash, it is the same.
         is_named = isinstance(own_id, str) and own_id
         ids = [f"{own_id}/{place}" if is_named else None for place in range(len(messages))]

@@ -86,12 +86,17 @@ proptest! {
                 }
             }
             check(dialect, &messages)?;
-            // Every text that tools gave is still there, once.
+            // Every text that tools gave is still there, and none was doubled; a second answer that
+            // says the same as the first may go.
             let mended = mend(dialect, &messages, Mode::Synthesize).unwrap();
             let before = Value::from(messages).to_string();
             let after = Value::from(mended).to_string();
             for line in ["value_", "line 1:"] {
-                prop_assert_eq!(before.matches(line).count(), after.matches(line).count());
+                prop_assert!(before.matches(line).count() >= after.matches(line).count());
+            }
+            for piece in before.split("value_").skip(1) {
+                let name: String = piece.chars().take_while(char::is_ascii_alphanumeric).collect();
+                prop_assert!(after.contains(&format!("value_{name}")), "{name}");
             }
         }
     }

@@ -71,9 +71,9 @@ def plain(value: object) -> Any:  # noqa: ANN401 - the same value in plain types
 
 def _written(value: object) -> Any:  # noqa: ANN401 - whatever JSON can say
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return {_BYTES: base64.b64encode(bytes(value)).decode()}
+        return {_BYTES: base64.b64encode(bytes(cast("bytes", value))).decode()}
     if isinstance(value, Mapping):
-        return dict(value)
+        return dict(cast("Any", value))
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         # What was set is what was said; the aliases are the provider's own names.
@@ -81,8 +81,8 @@ def _written(value: object) -> Any:  # noqa: ANN401 - whatever JSON can say
     to_dict = getattr(value, "to_dict", None)
     if callable(to_dict):
         return to_dict()
-    if isinstance(value, (set, frozenset, tuple)):
-        return sorted(cast("set[Any]", value)) if not isinstance(value, tuple) else list(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(cast("set[Any]", value))
     message = f"{type(value).__name__} cannot be written"
     raise TypeError(message)
 
@@ -92,11 +92,12 @@ def _escaped(value: Any) -> Any:  # noqa: ANN401 - any value
         return [_escaped(item) for item in cast("list[Any]", value)]
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _written(cast("object", value))
     if not isinstance(value, dict):
-        if isinstance(value, (bytes, bytearray, memoryview)):
-            return _written(value)
         return _escaped(_written(value))
-    items = {key: _escaped(item) for key, item in value.items()}
+    given = cast("dict[Any, Any]", value)
+    items: dict[Any, Any] = {key: _escaped(item) for key, item in given.items()}
     if len(items) == 1:
         [(key, item)] = items.items()
         if isinstance(key, str) and key.startswith("$"):

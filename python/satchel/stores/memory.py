@@ -27,7 +27,7 @@ from satchel.stores.base import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 __all__ = ["MemoryStore"]
 
@@ -191,7 +191,7 @@ class MemoryStore:
     @asynccontextmanager
     async def lease(
         self, session_id: str, *, ttl_s: float = 30.0, timeout_s: float = 30.0
-    ) -> AsyncIterator[Lease]:
+    ) -> AsyncGenerator[Lease]:
         """See `SessionStore.lease`; a holder cannot die without its block: ``ttl_s`` is unused."""
         del ttl_s
         lock = self._locks.setdefault(session_id, asyncio.Lock())

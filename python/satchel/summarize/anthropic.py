@@ -65,7 +65,8 @@ class AnthropicSummarizer:
         """See `Summarizer.summarize`."""
         messages: list[Any] = [{"role": "user", "content": request_text(request)}]
         try:
-            reply: Any = await self._client.messages.create(
+            call: Any = self._client.messages.create  # whose overloads know no plain mapping
+            reply: Any = await call(
                 model=self._model,
                 system=instructions(request),
                 messages=messages,
@@ -79,11 +80,10 @@ class AnthropicSummarizer:
         except self._errors.AnthropicError as error:
             message = f"the client failed: {type(error).__name__}"
             raise SummaryError(message, code="summary_failed") from error
-        text = "".join(
-            block.text for block in reply.content or () if getattr(block, "type", None) == "text"
-        )
+        blocks: list[Any] = list(reply.content or ())
+        text = "".join(block.text for block in blocks if getattr(block, "type", None) == "text")
         is_refusal = reply.stop_reason == "refusal"
         is_cut = reply.stop_reason == "max_tokens"
-        calls = any(getattr(block, "type", None) == "tool_use" for block in reply.content or ())
+        calls = any(getattr(block, "type", None) == "tool_use" for block in blocks)
         checked = checked_text(text, is_refusal=is_refusal, is_cut=is_cut, calls=calls)
         return SummaryResult(text=checked, usage=usage_of(reply))

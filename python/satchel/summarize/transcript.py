@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 from html import escape, unescape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel import _core
 from satchel.trimming import trim_text
@@ -162,10 +162,10 @@ def _texts_of(page: str) -> str:
         value = json.loads(page)
     except (ValueError, RecursionError):
         return page
-    blocks = value if isinstance(value, list) else [value]
+    blocks = cast("list[Any]", value if isinstance(value, list) else [value])
     texts = [
-        block["text"]
+        str(block["text"])
         for block in blocks
-        if isinstance(block, dict) and isinstance(block.get("text"), str)
+        if isinstance(block, dict) and isinstance(cast("dict[str, Any]", block).get("text"), str)
     ]
     return "\n".join(texts) or page
