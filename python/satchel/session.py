@@ -286,13 +286,9 @@ class Session:
         """
         working_set = self._log.working_set
         messages = messages_in(response, working_set.dialect)
-        fields = cast("Any", response)
-        own_id: object = (
-            fields.get("id") if isinstance(response, dict) else getattr(fields, "id", None)
-        )
+        [own_id] = _keys_of([response], None)
         # One call, one reply: recorded again after a crash, it is the same.
-        is_named = isinstance(own_id, str) and own_id
-        ids = [f"{own_id}/{place}" if is_named else None for place in range(len(messages))]
+        ids = [None if own_id is None else f"{own_id}/{place}" for place in range(len(messages))]
         asked = self._asked
         version = await self.append(messages, ids=ids)
         self._overflows = 0

@@ -96,7 +96,7 @@ def _escaped(value: Any) -> Any:  # noqa: ANN401 - any value
         return _written(cast("object", value))
     if not isinstance(value, dict):
         return _escaped(_written(value))
-    given = cast("dict[Any, Any]", value)
+    given = cast("Mapping[Any, Any]", value)
     items: dict[Any, Any] = {key: _escaped(item) for key, item in given.items()}
     if len(items) == 1:
         [(key, item)] = items.items()

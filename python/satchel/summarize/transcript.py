@@ -16,7 +16,7 @@ from satchel import _core
 from satchel.trimming import trim_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from satchel.counting import Counter
     from satchel.summarize.base import Language
@@ -162,10 +162,8 @@ def _texts_of(page: str) -> str:
         value = json.loads(page)
     except (ValueError, RecursionError):
         return page
-    blocks = cast("list[Any]", value if isinstance(value, list) else [value])
+    blocks = cast("Sequence[Any]", value) if isinstance(value, list) else [value]
     texts = [
-        str(block["text"])
-        for block in blocks
-        if isinstance(block, dict) and isinstance(cast("dict[str, Any]", block).get("text"), str)
+        cast("Mapping[str, Any]", block).get("text") for block in blocks if isinstance(block, dict)
     ]
-    return "\n".join(texts) or page
+    return "\n".join(text for text in texts if isinstance(text, str)) or page
