@@ -27,6 +27,7 @@ pub mod render;
 pub mod replay;
 pub mod root;
 pub mod salience;
+pub mod shortfall;
 pub mod shrink;
 pub mod step;
 pub mod strategy;
