@@ -201,7 +201,8 @@ class Window:
         events: the full list of events to pass next time.
         tokens: input tokens of the whole request, by the counter.
         tokens_upper: the upper estimate; equal to ``tokens`` if ``exact``. Never above ``budget``.
-        exact: whether the count is the provider's own.
+        exact: whether texts are counted by the provider's own tokenizer. Images, files and nested
+            tool schemas go by formulas in either case; ``count_messages(...).exact`` tells.
         budget: input tokens that the request may use.
         stable_prefix_tokens: tokens at the front that equal the window at the boundary before.
         report: further figures.
