@@ -36,7 +36,6 @@ PYTHON = [block for block in BLOCKS if block.language == "python"]
 NOT_SHOWN = [
     "allocate_budget",
     "is_overflow_error",
-    "open_session",
     "overflow_details",
     "usage_tokens",
 ]
