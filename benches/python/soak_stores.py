@@ -203,11 +203,11 @@ def crash(url: str, kills: int, seed: int) -> Counter[str]:
     """
     rng = Random(seed)  # noqa: S311 - not for secrets
     done: Counter[str] = Counter()
-    session_id, first = "", 0
+    session_id, first, newest = "", 0, -1
     for kill in range(kills):
         if kill % 20 == 0:  # a log of a few hundred batches, then another
-            session_id, first = f"crash-{secrets.token_hex(6)}", 0
-        acknowledged = value = first - 1
+            session_id, first, newest = f"crash-{secrets.token_hex(6)}", 0, -1
+        acknowledged, value = first - 1, newest
         writer = start("write_until_killed", url, session_id, "w", first)
         assert writer.stdout is not None
         head = writer.stdout.readline()  # it writes

@@ -103,7 +103,7 @@ class MemoryStore:
         fresh = fresh_entries(given, kept.keys)
         start = len(kept.entries) + 1
         kept.entries += [
-            replace(entry, sequence=start + number) for number, entry in enumerate(fresh)
+            entry._replace(sequence=start + number) for number, entry in enumerate(fresh)
         ]
         return self._written(kept, len(fresh))
 
