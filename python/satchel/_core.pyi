@@ -550,8 +550,8 @@ class WorkingSet:
         """
     def gone_pages(self) -> list[tuple[str, int]]:
         """Pointer and raw message of everything gone from the newest window, oldest first."""
-    def rewrites(self) -> list[tuple[int, Any, int, int, int, float, int]]:
-        """What each compaction cost: at, cause, removed, rewritten, lost, break-even, expected."""
+    def rewrites(self, first: int = 0) -> list[tuple[int, Any, int, int, int, float, int]]:
+        """What each compaction from number ``first`` on cost, as the fields of `Rewrite`."""
     def recalls(self) -> list[str]:
         """The texts that were brought back and are in the newest window, fenced as there."""
     def pointers(self) -> list[tuple[str, int | None, int]]:
