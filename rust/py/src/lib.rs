@@ -1,6 +1,7 @@
 //! Python bindings: convert, detach, convert.
 #![deny(unsafe_code)]
 
+mod analyse;
 mod argument;
 mod budget;
 mod calibration;
@@ -34,6 +35,8 @@ mod working_set;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::analyse::{analyse, analyse_many, stop_words};
     #[pymodule_export]
     use crate::budget::allocate_budget;
     #[pymodule_export]
