@@ -1,7 +1,6 @@
 //! Python bindings: convert, detach, convert.
 #![deny(unsafe_code)]
 
-mod analyse;
 mod argument;
 mod budget;
 mod calibration;
@@ -25,6 +24,7 @@ mod repair;
 mod replay;
 mod score;
 mod sendable;
+mod terms;
 mod trim;
 mod utf8;
 mod window;
@@ -35,8 +35,6 @@ mod working_set;
 mod _core {
     use pyo3::prelude::*;
 
-    #[pymodule_export]
-    use crate::analyse::{analyse, analyse_many, stop_words};
     #[pymodule_export]
     use crate::budget::allocate_budget;
     #[pymodule_export]
@@ -65,6 +63,8 @@ mod _core {
     use crate::replay::{replay_baselines, replay_run};
     #[pymodule_export]
     use crate::score::score_messages;
+    #[pymodule_export]
+    use crate::terms::{analyse, analyse_many, stop_words};
     #[pymodule_export]
     use crate::trim::{text_structure, text_structures, trim_text};
     #[pymodule_export]

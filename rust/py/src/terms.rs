@@ -1,7 +1,7 @@
 //! The terms of texts.
 
 use pyo3::prelude::*;
-use satchel_core::analyse;
+use satchel_core::analyse::{self as core_terms, STOP_WORDS};
 
 use crate::gil::run;
 use crate::utf8::{Text, text_of};
@@ -15,9 +15,9 @@ const MIN_BYTES: usize = 2048;
 pub(crate) fn analyse(py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let text = text_of(text, "text")?;
     if text.as_str().len() < MIN_BYTES {
-        return Ok(analyse::analyse(text.as_str()));
+        return Ok(core_terms::analyse(text.as_str()));
     }
-    run(py, move || Ok(analyse::analyse(text.as_str())))
+    run(py, move || Ok(core_terms::analyse(text.as_str())))
 }
 
 /// The terms of each text.
@@ -38,7 +38,7 @@ pub(crate) fn analyse_many(
     run(py, move || {
         Ok(texts
             .iter()
-            .map(|text| analyse::analyse(text.as_str()))
+            .map(|text| core_terms::analyse(text.as_str()))
             .collect())
     })
 }
@@ -46,5 +46,5 @@ pub(crate) fn analyse_many(
 /// The terms that are stop words, sorted.
 #[pyfunction]
 pub(crate) fn stop_words() -> Vec<&'static str> {
-    analyse::STOP_WORDS.to_vec()
+    STOP_WORDS.to_vec()
 }
