@@ -283,8 +283,11 @@ def named_key(make: Maker) -> tuple[str, str]:
         "DISCORD_TOKEN",
     )
     around = make.one(
-        "{name}={value}", '"{name}": "{value}"', "{name}: {value}", "export {name}='{value}'",
-        "{name} = \"{value}\"",
+        "{name}={value}",
+        '"{name}": "{value}"',
+        "{name}: {value}",
+        "export {name}='{value}'",
+        '{name} = "{value}"',
     )
     return around.format(name=name, value=value), value
 
@@ -319,8 +322,18 @@ def password(make: Maker) -> str:
 
 def connection(make: Maker) -> str:
     scheme = make.one(
-        "postgresql", "postgres", "mysql", "mongodb", "mongodb+srv", "redis", "rediss", "amqp",
-        "postgresql+psycopg", "mssql+pyodbc", "ftp", "https",
+        "postgresql",
+        "postgres",
+        "mysql",
+        "mongodb",
+        "mongodb+srv",
+        "redis",
+        "rediss",
+        "amqp",
+        "postgresql+psycopg",
+        "mssql+pyodbc",
+        "ftp",
+        "https",
     )
     secret = quote(password(make), safe="") if make.number(0, 2) else make.mixed(ALNUM, 18)
     user = make.one("app", "root", "svc_user", "") if scheme.startswith("redis") else "app"
@@ -331,11 +344,14 @@ def connection(make: Maker) -> str:
 
 def bearer(make: Maker) -> tuple[str, str]:
     value = make.one(
-        make.mixed(URL_SAFE, 32), make.some(HEX, 40), make.mixed(BASE64, 64) + "=",
+        make.mixed(URL_SAFE, 32),
+        make.some(HEX, 40),
+        make.mixed(BASE64, 64) + "=",
         f"{make.mixed(ALNUM, 12)}.{make.mixed(ALNUM, 20)}",
     )
     around = make.one(
-        "Authorization: Bearer {value}", '"authorization": "Bearer {value}"',
+        "Authorization: Bearer {value}",
+        '"authorization": "Bearer {value}"',
         "curl -H 'Authorization: bearer {value}' https://api.example.com/v1/me",
         "headers={{'Authorization': 'Bearer {value}'}}",
     )
@@ -345,9 +361,17 @@ def bearer(make: Maker) -> tuple[str, str]:
 def named_password(make: Maker) -> tuple[str, str]:
     value = password(make)
     around = make.one(
-        "password={value}", "DB_PASSWORD={value}", 'password: "{value}"', '"password": "{value}"',
-        "passwd = '{value}'", "My password is {value}", "비밀번호는 {value} 입니다",
-        "비밀번호: {value}", "PGPASSWORD='{value}'", "pwd={value};", "Password: {value}",
+        "password={value}",
+        "DB_PASSWORD={value}",
+        'password: "{value}"',
+        '"password": "{value}"',
+        "passwd = '{value}'",
+        "My password is {value}",
+        "비밀번호는 {value} 입니다",
+        "비밀번호: {value}",
+        "PGPASSWORD='{value}'",
+        "pwd={value};",
+        "Password: {value}",
         "https://example.com/login?user=kim&password={value}&next=1",
     )
     return around.format(value=value), value
@@ -434,67 +458,138 @@ def uuid(make: Maker) -> str:
 
 def a_hash(make: Maker) -> str:
     return make.one(
-        make.some(HEX, 40), make.some(HEX, 64), make.some(HEX, 32), make.some(HEX, 7),
-        f"sha256:{make.some(HEX, 64)}", f"sha512-{make.some(BASE64, 86)}==",
-        f"commit {make.some(HEX, 40)}", f"ETag: \"{make.some(HEX, 32)}\"",
+        make.some(HEX, 40),
+        make.some(HEX, 64),
+        make.some(HEX, 32),
+        make.some(HEX, 7),
+        f"sha256:{make.some(HEX, 64)}",
+        f"sha512-{make.some(BASE64, 86)}==",
+        f"commit {make.some(HEX, 40)}",
+        f'ETag: "{make.some(HEX, 32)}"',
     )
 
 
 def order(make: Maker) -> str:
     some = make.digits
     return make.one(
-        f"ORD-{some(10)}", f"#{some(8)}", f"INV-2024-{some(6)}", f"주문번호 {some(12)}",
-        f"order {some(3)}-{some(7)}-{some(7)}", f"TRK{some(12)}KR", f"PO {some(5)}-{some(2)}",
-        f"송장 {some(4)}-{some(4)}-{some(2)}", f"ticket {some(6)}", f"SKU-{some(4)}-{some(4)}",
+        f"ORD-{some(10)}",
+        f"#{some(8)}",
+        f"INV-2024-{some(6)}",
+        f"주문번호 {some(12)}",
+        f"order {some(3)}-{some(7)}-{some(7)}",
+        f"TRK{some(12)}KR",
+        f"PO {some(5)}-{some(2)}",
+        f"송장 {some(4)}-{some(4)}-{some(2)}",
+        f"ticket {some(6)}",
+        f"SKU-{some(4)}-{some(4)}",
     )
 
 
 def a_date(make: Maker) -> str:
     day = make.day()
     return make.one(
-        f"{day:%Y-%m-%d}", f"{day:%Y.%m.%d}", f"{day:%d.%m.%Y}", f"{day:%Y%m%d}",
-        f"{day:%Y-%m-%d %H:%M:%S.123456}", f"{day:%Y%m%d}-{make.digits(4)}",
-        f"{day:%Y-%m-%d} ~ {day:%Y-%m-%d}", f"{day:%y%m%d}", f"{make.number(10**9, 2 * 10**9)}",
-        f"{make.number(16 * 10**11, 17 * 10**11 - 1)}", f"{day:%Y-%m-%dT%H:%M:%S+09:00}",
+        f"{day:%Y-%m-%d}",
+        f"{day:%Y.%m.%d}",
+        f"{day:%d.%m.%Y}",
+        f"{day:%Y%m%d}",
+        f"{day:%Y-%m-%d %H:%M:%S.123456}",
+        f"{day:%Y%m%d}-{make.digits(4)}",
+        f"{day:%Y-%m-%d} ~ {day:%Y-%m-%d}",
+        f"{day:%y%m%d}",
+        f"{make.number(10**9, 2 * 10**9)}",
+        f"{make.number(16 * 10**11, 17 * 10**11 - 1)}",
+        f"{day:%Y-%m-%dT%H:%M:%S+09:00}",
     )
 
 
 def version(make: Maker) -> str:
     number = make.number
     return make.one(
-        f"v{number(0, 20)}.{number(0, 90)}.{number(0, 900)}", f"python{number(3, 4)}.{number(0, 20)}",
-        f"pkg@{number(0, 20)}.{number(0, 9)}.{number(0, 9)}", f"10.0.{number(0, 255)}.{number(0, 255)}",
-        f"1.{number(0, 9)}.0-rc.{number(0, 9)}+build.{make.digits(4)}", f"{number(100, 999)}.{number(100, 999)}",
-        f"@types/node@{number(10, 22)}.{number(0, 9)}.x", f"Chrome/120.0.{make.digits(4)}.{make.digits(3)}",
-        f"actions/checkout@v{number(1, 5)}", f"192.168.{number(0, 255)}.{number(0, 255)}:8080",
+        f"v{number(0, 20)}.{number(0, 90)}.{number(0, 900)}",
+        f"python{number(3, 4)}.{number(0, 20)}",
+        f"pkg@{number(0, 20)}.{number(0, 9)}.{number(0, 9)}",
+        f"10.0.{number(0, 255)}.{number(0, 255)}",
+        f"1.{number(0, 9)}.0-rc.{number(0, 9)}+build.{make.digits(4)}",
+        f"{number(100, 999)}.{number(100, 999)}",
+        f"@types/node@{number(10, 22)}.{number(0, 9)}.x",
+        f"Chrome/120.0.{make.digits(4)}.{make.digits(3)}",
+        f"actions/checkout@v{number(1, 5)}",
+        f"192.168.{number(0, 255)}.{number(0, 255)}:8080",
         f"≥ {number(1, 9)}.{make.digits(3)}.{make.digits(4)}",
     )
 
 
 CODE: Final = (
-    'password = os.environ["DB_PASSWORD"]', "def login(user: str, password: str) -> Token:",
-    "password: ${DB_PASSWORD}", "token = get_token(request)", "api_key=settings.OPENAI_API_KEY,",
-    "if password == stored_password:", '<input type="password" name="password">',
-    "password: ********", "Password is required", "비밀번호는 8자 이상이어야 합니다",
-    '{"password": "This field is required."}', "max_tokens=4096, token_count: 1234567",
-    "client_secret: <your-client-secret>", 'api_key = "YOUR_API_KEY"', "secret: null",
-    "git clone git@github.com:acme/tools.git", "background: url(logo@2x.png)",
-    "result = weights@inputs.transpose()", "@app.route('/users/<int:id>')",
-    "the bearer of this letter", "Bearer authentication is used", "Authorization: Bearer $TOKEN",
-    "-----BEGIN CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----", "postgresql://localhost:5432/app",
-    "https://example.com/a/b?x=1#frag", "redis://cache:6379/0", "eyJhbGciOi is how headers start",
-    "sk-learn-compatible-estimators", "import sklearn as sk", "desk-chair task-42 risk-free",
-    "const TOKEN_TYPES = [1, 2, 3];", "postgres://user:${PASS}@db/app", "tokenizer: o200k_base",
-    "self.password = password", "password=password)", "npm_config_registry=https://registry.test",
-    "hf_hub_download(repo_id)", "AKIA is the prefix of access keys", "AIza starts Google keys",
-    "def reset_password(token: ResetToken)", "secret = hmac.new(key, body).hexdigest()",
-    "1 + 12345678 * 2", "rows 1000-2000", "tel: see the list", "ssh admin@localhost",
-    "암호화 방식: AES-256", "토큰: 1234개 사용", "next_page_token: null", "for i in range(1000000):",
-    "0x7ffdeadbeef0", "3.141592653589793", "@@ -120,7 +120,9 @@", "+123 -45 lines", "12,345,678 KRW",
-    "1234 5678 9012 3456 rows", "matrix 100 200 300 400", "pages 415-555", "ISBN 978-3-16-148410-0",
-    "a@b", "user@host", "password reset link sent", "pwd: /srv/app", "export PASSWORD=$SECRET",
-    "--password-stdin", "passwords: 3 failed", "token=${{ secrets.GITHUB_TOKEN }}",
-    '"token_type": "bearer", "expires_in": 3600', "mailto: the owner", "x-api-key: {{api_key}}",
+    'password = os.environ["DB_PASSWORD"]',
+    "def login(user: str, password: str) -> Token:",
+    "password: ${DB_PASSWORD}",
+    "token = get_token(request)",
+    "api_key=settings.OPENAI_API_KEY,",
+    "if password == stored_password:",
+    '<input type="password" name="password">',
+    "password: ********",
+    "Password is required",
+    "비밀번호는 8자 이상이어야 합니다",
+    '{"password": "This field is required."}',
+    "max_tokens=4096, token_count: 1234567",
+    "client_secret: <your-client-secret>",
+    'api_key = "YOUR_API_KEY"',
+    "secret: null",
+    "git clone git@github.com:acme/tools.git",
+    "background: url(logo@2x.png)",
+    "result = weights@inputs.transpose()",
+    "@app.route('/users/<int:id>')",
+    "the bearer of this letter",
+    "Bearer authentication is used",
+    "Authorization: Bearer $TOKEN",
+    "-----BEGIN CERTIFICATE-----",
+    "-----BEGIN PUBLIC KEY-----",
+    "postgresql://localhost:5432/app",
+    "https://example.com/a/b?x=1#frag",
+    "redis://cache:6379/0",
+    "eyJhbGciOi is how headers start",
+    "sk-learn-compatible-estimators",
+    "import sklearn as sk",
+    "desk-chair task-42 risk-free",
+    "const TOKEN_TYPES = [1, 2, 3];",
+    "postgres://user:${PASS}@db/app",
+    "tokenizer: o200k_base",
+    "self.password = password",
+    "password=password)",
+    "npm_config_registry=https://registry.test",
+    "hf_hub_download(repo_id)",
+    "AKIA is the prefix of access keys",
+    "AIza starts Google keys",
+    "def reset_password(token: ResetToken)",
+    "secret = hmac.new(key, body).hexdigest()",
+    "1 + 12345678 * 2",
+    "rows 1000-2000",
+    "tel: see the list",
+    "ssh admin@localhost",
+    "암호화 방식: AES-256",
+    "토큰: 1234개 사용",
+    "next_page_token: null",
+    "for i in range(1000000):",
+    "0x7ffdeadbeef0",
+    "3.141592653589793",
+    "@@ -120,7 +120,9 @@",
+    "+123 -45 lines",
+    "12,345,678 KRW",
+    "1234 5678 9012 3456 rows",
+    "matrix 100 200 300 400",
+    "pages 415-555",
+    "ISBN 978-3-16-148410-0",
+    "a@b",
+    "user@host",
+    "password reset link sent",
+    "pwd: /srv/app",
+    "export PASSWORD=$SECRET",
+    "--password-stdin",
+    "passwords: 3 failed",
+    "token=${{ secrets.GITHUB_TOKEN }}",
+    '"token_type": "bearer", "expires_in": 3600',
+    "mailto: the owner",
+    "x-api-key: {{api_key}}",
 )
 
 NEGATIVES: Final[dict[str, Callable[[Maker], str]]] = {
