@@ -17,7 +17,7 @@ pub(super) struct Groups {
     digits: [u8; MOST_DIGITS],
     /// For each group: digits up to its end, byte after it, and the separator before it (0 for the
     /// first and `~` for one beyond ASCII).
-    groups: [(usize, usize, u8); MOST_GROUPS],
+    ends: [(usize, usize, u8); MOST_GROUPS],
     count: usize,
 }
 
@@ -32,7 +32,7 @@ impl Groups {
     pub(super) fn lengths(&self) -> [usize; MOST_GROUPS] {
         let mut lengths = [0; MOST_GROUPS];
         let mut before = 0;
-        for (length, (end, _, _)) in lengths.iter_mut().zip(self.groups).take(self.count) {
+        for (length, (end, _, _)) in lengths.iter_mut().zip(self.ends).take(self.count) {
             *length = end - before;
             before = end;
         }
@@ -62,7 +62,7 @@ impl Groups {
     }
 
     fn group(&self, index: usize) -> (usize, usize, u8) {
-        self.groups.get(index).copied().unwrap_or_default()
+        self.ends.get(index).copied().unwrap_or_default()
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) fn read(text: &[u8], start: usize) -> Option<Groups> {
         if digits == begin || is_word(byte_at(text, end)) {
             return (groups.count > 0).then_some(groups);
         }
-        let Some(slot) = groups.groups.get_mut(groups.count) else {
+        let Some(slot) = groups.ends.get_mut(groups.count) else {
             return Some(groups);
         };
         *slot = (digits, end, joint);
@@ -262,8 +262,16 @@ fn is_brand(digits: &[u8], is_grouped: bool) -> bool {
         .take(4)
         .fold(0_u32, |head, digit| head * 10 + u32::from(*digit));
     match (digits.len(), head) {
-        (16, 4000..=4999 | 5100..=5599 | 2221..=2720 | 2200..=2204 | 6011 | 6440..=6599)
-        | (16, 3528..=3589)
+        (
+            16,
+            2200..=2204
+            | 2221..=2720
+            | 3528..=3589
+            | 4000..=4999
+            | 5100..=5599
+            | 6011
+            | 6440..=6599,
+        )
         | (15, 3400..=3499 | 3700..=3799)
         | (14, 3000..=3059 | 3600..=3699 | 3800..=3999)
         | (16..=19, 6200..=6299) => true,

@@ -52,7 +52,7 @@ impl fmt::Debug for Redacted {
             .debug_struct("Redacted")
             .field("bytes", &self.text.len())
             .field("spans", &self.spans.len())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

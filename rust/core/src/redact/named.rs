@@ -128,12 +128,11 @@ const BLANK: [&str; 36] = [
 
 /// The password or key named at `start..end`.
 pub(super) fn find(text: &[u8], start: usize, end: usize, sort: Sort, found: &mut Vec<Span>) {
-    if sort == Sort::Short && is_word(byte_before(text, start)) && byte_before(text, start) != b'_'
-    {
-        // `_pass` behind a name is one; `cpwd` is not.
-        if byte_at(text, start) != b'_' {
-            return;
-        }
+    // `_pass` and `DB_PWD` are names; `cpwd` is not.
+    let before = byte_before(text, start);
+    let is_part = byte_at(text, start) == b'_' || before == b'_' || is_start(text, start);
+    if sort == Sort::Short && !is_part {
+        return;
     }
     if sort == Sort::Secret && is_cursor(text, start) {
         return;
@@ -196,7 +195,7 @@ pub(super) fn find_bearer(
         token = head;
     }
     let mix = Mix::of(token);
-    let dots = token.iter().filter(|byte| **byte == b'.').count();
+    let dots = memchr::memchr_iter(b'.', token).count();
     let is_random = (mix.digits > 0 && mix.letters() > 0)
         || dots >= 2
         || (token.len() >= 16 && mix.capitals > 1 && mix.small > 1)
@@ -299,14 +298,15 @@ fn operator(text: &[u8], start: usize, end: usize, sort: Sort) -> Option<(usize,
         };
         return Some((value, how));
     }
-    if closed != end {
+    let is_escape = byte_at(text, end) == b'\\' && byte_at(text, end + 1) == b'u';
+    if closed != end && !is_escape {
         return None;
     }
     if is_flag(text, start) && at > end {
         return Some((at, How::Marked));
     }
     let said = text.get(end..)?;
-XX
+    for word in SAYING {
         if said.starts_with(word.as_bytes()) && (sort != Sort::Short) {
             return Some((end + word.len(), How::Said));
         }
@@ -449,7 +449,7 @@ fn is_password(text: &[u8], bytes: &[u8], value: &Value, name: usize, how: How) 
         return true;
     }
     // Letters alone are a variable, unless it is a line of settings, a query, or marked up.
-    let is_plain = bytes.iter().all(|byte| byte.is_ascii_alphanumeric());
+    let is_plain = bytes.iter().all(u8::is_ascii_alphanumeric);
     match how {
         How::Marked => is_plain,
         How::Tight => {

@@ -76,9 +76,8 @@ fn korean(groups: &Groups) -> Option<usize> {
         [3, 3 | 4, 4, ..] => {
             let is_area = match second {
                 3 => (1..=3).contains(&third),
-                4 => (1..=4).contains(&third),
+                4 | 6 => (1..=4).contains(&third),
                 5 => (1..=5).contains(&third),
-                6 => (1..=4).contains(&third),
                 7 | 8 => third == 0,
                 _ => false,
             };
@@ -110,12 +109,11 @@ fn is_american(digits: &[u8]) -> bool {
 
 /// A number with the prefix 00 for abroad, grouped: `0082-10-1234-5678`.
 fn from_abroad(groups: &Groups) -> Option<usize> {
-    let first = groups.lengths().first().copied().unwrap_or(0);
-    let counts = (3..=groups.count()).rev();
-    (3..=5).contains(&first).then_some(())?;
-    counts.into_iter().find(|count| {
+    let [first, others @ ..] = groups.lengths();
+    (3..=groups.count()).rev().find(|count| {
         let rest = groups.digits(*count).strip_prefix(&[0, 0]);
-        rest.is_some_and(has_country)
+        let is_grouped = others.iter().take(count - 1).all(|length| *length <= 4);
+        (3..=5).contains(&first) && is_grouped && rest.is_some_and(has_country)
     })
 }
 
@@ -132,11 +130,8 @@ fn has_country(digits: &[u8]) -> bool {
     match *digits {
         [1, ref rest @ ..] => is_american(rest),
         [7, ..] => total == 11,
-        [8, 2, 0, ..] => (11..=13).contains(&total),
-        [8, 2, ..] => (10..=12).contains(&total),
-        [8, 6, ..] => (11..=13).contains(&total),
-        [8, 1, ..] => (11..=13).contains(&total),
-        [4, 4, ..] => (11..=13).contains(&total),
+        [8, 2, 1..=9, ..] => (10..=12).contains(&total),
+        [8, 1 | 2 | 6, ..] | [4, 4, ..] => (11..=13).contains(&total),
         [2, 0 | 7, ..]
         | [3, 0..=4 | 6 | 9, ..]
         | [4, 0 | 1 | 3..=9, ..]
