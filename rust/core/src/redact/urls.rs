@@ -15,7 +15,7 @@ pub(super) fn find(text: &[u8], start: usize, end: usize, found: &mut Vec<Span>)
     let scheme = before.iter().rev().take(MOST_SCHEME);
     let mut from = start - scheme.take_while(|byte| is_scheme(**byte)).count();
     // The letter of an escape, and what a scheme cannot start with.
-    from += usize::from(byte_before(text, from) == b'\\');
+    from += usize::from(from < start && byte_before(text, from) == b'\\');
     while from < start && !byte_at(text, from).is_ascii_alphabetic() {
         from += 1;
     }
