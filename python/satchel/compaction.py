@@ -10,56 +10,22 @@ Pure decisions over a working set: nothing here waits, asks a model or writes to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
+from satchel._compaction_report import CompactionReport
 from satchel.summarize.receipts import receipts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from satchel.policy import SummarySettings
-    from satchel.summarize.writing import Attempt, Written
-    from satchel.usage import Usage
+    from satchel.summarize.writing import Written
     from satchel.working_set import WorkingSet
 
 __all__ = ["CompactionReport", "SummaryPart", "part_due", "summary_event"]
 
-Outcome = Literal["summarized", "nothing_to_compact", "not_worth_it", "overtaken", "failed"]
-
 _LEAST_GAIN: Final = 1.5
 """How many times its own tokens a summary must free, or it is not worth a request."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionReport:
-    """What a compaction by summary came to.
-
-    Attributes:
-        outcome: ``summarized``; ``nothing_to_compact``; ``not_worth_it`` if a summary would hardly
-            be smaller than what it stands for; ``overtaken`` if the log changed there meanwhile;
-            ``failed`` if nobody wrote a usable summary.
-        covers: first raw message that the summary covers and one past the last; None without one.
-        freed_tokens: tokens that left the window, less those of the summary.
-        summary_tokens: tokens of the summary.
-        summarizer: who wrote it; None if nobody did.
-        requests: requests that were made.
-        failures: the tries that gave no summary.
-        usage: what they cost, as far as providers said.
-    """
-
-    outcome: Outcome
-    covers: tuple[int, int] | None = None
-    freed_tokens: int = 0
-    summary_tokens: int = 0
-    summarizer: str | None = None
-    requests: int = 0
-    failures: tuple[Attempt, ...] = ()
-    usage: Usage | None = None
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the window is smaller now."""
-        return self.outcome == "summarized"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

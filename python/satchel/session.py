@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from satchel._replies import messages_in
@@ -508,8 +509,11 @@ class Session:
             found.append(working_set.window(**asked))
 
         await log.change(ask)
-        self._asked = found[0]
-        return found[0]
+        window = self._asked = found[0]
+        if self._summaries.newest is None:
+            return window
+        report = window.report.model_copy(update={"summary": self._summaries.newest})
+        return replace(window, report=report)
 
     async def _observe(self, asked: Window, response: object) -> None:
         """Learns from what the provider says the request cost."""

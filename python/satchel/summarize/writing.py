@@ -13,6 +13,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from satchel._compaction_report import Attempt
 from satchel.errors import InputError, SatchelError, SummaryError
 from satchel.summarize.base import SummaryRequest, SummaryResult
 from satchel.summarize.extractive import ExtractiveSummarizer, extract
@@ -55,21 +56,6 @@ class Patience:
                 f"{self.backoff_s}: must be at least 1, above 0 and at least 0"
             )
             raise InputError(message, code="invalid_value")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """A try that gave no summary.
-
-    Attributes:
-        summarizer: its name.
-        code: the code of the `SummaryError`.
-        message: what happened, without any text of the conversation.
-    """
-
-    summarizer: str
-    code: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
