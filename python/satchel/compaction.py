@@ -61,37 +61,37 @@ def part_due(
     if found is None:
         return None
     first, end = found
-    messages = working_set.messages
     # A summary covers what came in one dialect.
     first = max(first, era.start)
     if not force and settings.above_messages is not None:
-        held = len(messages) - first
+        held = len(working_set) - first
         if held <= settings.above_messages:
             return None
-    rows = [row for row in working_set.explain() if first <= row.first and row.end <= end]
-    if settings.cover_messages is not None:
-        rows = _oldest(rows, first, settings.cover_messages)
-    if not rows:
-        return None
+    # Asked before every window, so without an object for each step.
+    columns = working_set.columns
     if not force and settings.above_share is not None:
-        all_rows = working_set.explain()
-        fixed = sum(
-            working_set.events[0].get(name, 0) for name in ("system_tokens", "tools_tokens")
-        )
-        used = fixed + sum(row.tokens for row in all_rows)
-        budget = next(
-            event["budget"] for event in reversed(working_set.events) if "budget" in event
-        )
+        said = working_set.events
+        fixed = sum(said[0].get(name, 0) for name in ("system_tokens", "tools_tokens"))
+        used = fixed + int(columns.tokens.sum(dtype="uint64"))
+        budget = next(event["budget"] for event in reversed(said) if "budget" in event)
         if used <= int(settings.above_share * budget):
             return None
-    end = rows[-1].end
+    inside = (columns.first >= first) & (columns.end <= end)
+    firsts, ends = columns.first[inside], columns.end[inside]
+    if not len(firsts):
+        return None
+    steps = len(firsts)
+    if settings.cover_messages is not None:
+        # The oldest steps that together have at most so many messages, at least one.
+        steps = max(1, int((ends <= first + settings.cover_messages).sum()))
+    first, end = int(firsts[0]), int(ends[steps - 1])
     offset = era.start
     return SummaryPart(
-        first=rows[0].first,
+        first=first,
         end=end,
-        messages=era.messages[rows[0].first - offset : end - offset],
+        messages=era.messages[first - offset : end - offset],
         dialect=era.dialect,
-        shown_tokens=sum(row.tokens for row in rows),
+        shown_tokens=int(columns.tokens[inside][:steps].sum(dtype="uint64")),
         previous=era.summary,
     )
 
@@ -126,9 +126,3 @@ def summary_event(
         # What the summary quotes itself is not said twice.
         "receipts": [one for one in receipts if one["text"] not in written.text],
     }
-
-
-def _oldest(rows: Sequence[Any], first: int, most: int) -> list[Any]:
-    """The first of these steps that together have at most ``most`` messages, at least one."""
-    found = [row for row in rows if row.end - first <= most]
-    return found or list(rows[:1])

@@ -189,6 +189,10 @@ class SummarySettings(BaseModel):
         receipt_tokens: the most tokens of what is quoted word for word beside it.
         background: whether windows are given out while a summary is being written, which comes in
             as soon as it is there; else ``window()`` waits for it.
+        request: ``separate``: a request with a transcript of what is covered, to any model.
+            ``suffix``: one instruction at the end of the newest request, to its own model, so that
+            the provider reads nearly all of it from its cache; where that gives no summary, or the
+            summarizer cannot do it, the separate request.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
@@ -200,6 +204,7 @@ class SummarySettings(BaseModel):
     max_tokens: Annotated[int, Field(ge=16, le=2**20)] = 300
     receipt_tokens: Annotated[int, Field(ge=0, le=2**20)] = 200
     background: bool = True
+    request: Literal["separate", "suffix"] = "separate"
 
 
 class ClearTrigger(BaseModel):

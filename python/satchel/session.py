@@ -14,13 +14,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from satchel._replies import messages_in
-from satchel._session_log import SessionLog
+from satchel._session_log import SessionLog, encoded
 from satchel._summaries import Summaries
 from satchel.assembler import Assembler
 from satchel.errors import CompactionError, InputError
 from satchel.overflow import is_overflow_error, overflow_details
 from satchel.stores import open_store
-from satchel.stores.base import Entry, check_id, checked_limit
+from satchel.stores.base import check_id, checked_limit
 from satchel.stores.codec import decode, encode
 from satchel.summarize.base import Summarizer
 from satchel.usage import Calibration, usage_tokens
@@ -265,9 +265,7 @@ class Session:
         """
         given = _listed(messages)
         keys = _keys_of(given, ids)
-        entries = [
-            Entry("message", encode(message), key) for message, key in zip(given, keys, strict=True)
-        ]
+        entries = await encoded(given, keys)
         async with self._lock:
             await self._log.append(entries, given, expected_version)
             return self._log.version
@@ -355,7 +353,7 @@ class Session:
         """
         async with self._lock:
             await self._log.refresh()
-            await self._summaries.consider()
+            await self._summaries.consider(self._asked)
         await self._summaries.settle()
         async with self._lock:
             return await self._window(system, tools, stakes, open_calls)
@@ -395,7 +393,7 @@ class Session:
         """What happened to each step, or to the step of message ``index``."""
         async with self._lock:
             await self._log.refresh()
-            found = self._log.working_set.explain(index)
+            found = await self._log.run(lambda working_set: working_set.explain(index))
             return found if isinstance(found, list) else [found]
 
     async def page_in(
@@ -408,9 +406,8 @@ class Session:
         """
         async with self._lock:
             await self._log.refresh()
-            working_set = self._log.working_set
-            return await asyncio.to_thread(
-                working_set.page_in, pointer, pattern=pattern, lines=lines
+            return await self._log.run(
+                lambda working_set: working_set.page_in(pointer, pattern=pattern, lines=lines)
             )
 
     # --- branches ---------------------------------------------------------------------------------
@@ -478,7 +475,7 @@ class Session:
             CompactionError: ``nothing_to_compact`` with ``force``; ``summary_failed``. The history
                 is as it was.
         """
-        return await self._summaries.compact(force=force, focus=focus)
+        return await self._summaries.compact(force=force, focus=focus, asked=self._asked)
 
     @property
     def newest_compaction(self) -> CompactionReport | None:
@@ -509,7 +506,7 @@ class Session:
             found.append(working_set.window(**asked))
 
         await log.change(ask)
-        window = self._asked = found[0]
+        window = self._asked = found[-1]
         if self._summaries.newest is None:
             return window
         report = window.report.model_copy(update={"summary": self._summaries.newest})

@@ -149,7 +149,7 @@ def test_a_report_is_a_model_that_reads_back(wire: Wire) -> None:
     async def work() -> None:
         wire.fault = "refuses"
         async with satchel.open_session(
-            "memory://",
+            MemoryStore(),
             session_id="s",
             model="gpt-4o",
             budget=2_500,

@@ -13,7 +13,7 @@ from satchel.summarize.windows import input_tokens_of
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
-    from satchel.summarize.base import SummaryRequest, SummaryResult
+    from satchel.summarize.base import SuffixRequest, SummaryRequest, SummaryResult
 
 __all__ = ["AnthropicSummarizer"]
 
@@ -70,15 +70,28 @@ class AnthropicSummarizer:
     async def summarize(self, request: SummaryRequest, /) -> SummaryResult:
         """See `Summarizer.summarize`."""
         messages: list[Any] = [{"role": "user", "content": request_text(request)}]
+        arguments = {
+            "model": self._model,
+            "system": instructions(request),
+            "messages": messages,
+        }
+        return await self._ask(arguments, request.max_tokens)
+
+    @property
+    def suffix_dialect(self) -> str:
+        """See `SuffixSummarizer.suffix_dialect`."""
+        return "anthropic"
+
+    async def summarize_suffix(self, request: SuffixRequest, /) -> SummaryResult:
+        """See `SuffixSummarizer.summarize_suffix`."""
+        last = {"role": "user", "content": [{"type": "text", "text": request.instruction}]}
+        messages = [*request.call["messages"], last]
+        return await self._ask({**request.call, "messages": messages}, request.max_tokens)
+
+    async def _ask(self, arguments: dict[str, Any], max_tokens: int) -> SummaryResult:
         call: Any = self._client.messages.create  # whose overloads know no plain mapping
         with client_errors(self._errors):
-            reply: Any = await call(
-                model=self._model,
-                system=instructions(request),
-                messages=messages,
-                max_tokens=request.max_tokens,
-                **self._options,
-            )
+            reply: Any = await call(**{**arguments, "max_tokens": max_tokens, **self._options})
             return (
                 await message_stream_result(reply) if self._is_streamed else message_result(reply)
             )

@@ -6,6 +6,7 @@ no check; what it leaves out is behind pointers like everything that a summary c
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -66,8 +67,8 @@ class ExtractiveSummarizer:
         return "extractive"
 
     async def summarize(self, request: SummaryRequest, /) -> SummaryResult:
-        """The summary; it is done without waiting for anything."""
-        return SummaryResult(text=extract(request))
+        """The summary; in a thread, since a long conversation takes seconds."""
+        return SummaryResult(text=await asyncio.to_thread(extract, request))
 
 
 def is_standing(text: str) -> bool:

@@ -13,7 +13,7 @@ from satchel.summarize.windows import input_tokens_of
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from satchel.summarize.base import SummaryRequest, SummaryResult
+    from satchel.summarize.base import SuffixRequest, SummaryRequest, SummaryResult
 
 __all__ = ["OpenAISummarizer"]
 
@@ -76,8 +76,21 @@ class OpenAISummarizer:
             {"role": "system", "content": instructions(request)},
             {"role": "user", "content": request_text(request)},
         ]
+        return await self._ask({"model": self._model, "messages": messages}, request.max_tokens)
+
+    @property
+    def suffix_dialect(self) -> str:
+        """See `SuffixSummarizer.suffix_dialect`."""
+        return "openai"
+
+    async def summarize_suffix(self, request: SuffixRequest, /) -> SummaryResult:
+        """See `SuffixSummarizer.summarize_suffix`."""
+        last = {"role": "user", "content": request.instruction}
+        messages = [*request.call["messages"], last]
+        return await self._ask({**request.call, "messages": messages}, request.max_tokens)
+
+    async def _ask(self, arguments: dict[str, Any], max_tokens: int) -> SummaryResult:
         call: Any = self._client.chat.completions.create  # whose overloads know no plain mapping
-        limit = {self._limit_field: request.max_tokens}
         with client_errors(self._errors):
-            reply: Any = await call(model=self._model, messages=messages, **limit, **self._options)
+            reply: Any = await call(**{**arguments, self._limit_field: max_tokens, **self._options})
             return await chat_stream_result(reply) if self._is_streamed else chat_result(reply)
