@@ -16,6 +16,7 @@ from satchel.errors import CompactionError, StoreError, SummaryError
 from satchel.policy import SummarySettings
 from satchel.summarize.extractive import ExtractiveSummarizer
 from satchel.summarize.writing import Attempt, LivePrefix, write_summary
+from satchel.telemetry import observed_compaction
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -160,6 +161,22 @@ class Summaries:
         focus: str | None,
         asked: Window | None,
     ) -> CompactionReport:
+        """Has a part summarised, and tells what came of it."""
+        before = self.newest
+        with observed_compaction(self._log.session_id) as reports:
+            try:
+                return await self._write(part, settings, focus, asked)
+            finally:
+                if self.newest is not None and self.newest is not before:
+                    reports.append(self.newest)
+
+    async def _write(
+        self,
+        part: SummaryPart,
+        settings: SummarySettings,
+        focus: str | None,
+        asked: Window | None,
+    ) -> CompactionReport:
         working_set = self._log.working_set
         previous = None if part.previous is None else part.previous["text"]
         try:
@@ -176,7 +193,6 @@ class Summaries:
                 live=_live_prefix(part, settings, asked),
             )
         except SummaryError as error:
-            _LOG.warning("summary failed: %s", error.code)
             self._gave_up = (part.first, part.end)
             self.newest = CompactionReport(
                 outcome="failed",

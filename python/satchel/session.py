@@ -23,6 +23,7 @@ from satchel.stores import open_store
 from satchel.stores.base import check_id, checked_limit
 from satchel.stores.codec import decode, encode
 from satchel.summarize.base import Summarizer
+from satchel.telemetry import observed_window
 from satchel.usage import Calibration, usage_tokens
 
 if TYPE_CHECKING:
@@ -45,17 +46,17 @@ _OVERFLOWS: Final = 3
 """How many overflows in a row are answered with a smaller window."""
 
 _SHRINK: Final = 0.9
-"""What is left of the budget after an overflow that names no figures."""
+"""What is left of the window's tokens after an overflow that names no figures."""
 
 _NOTABLE: Final = 0.01
 """Share by which an estimate must change before it is worth an event."""
 
 
-class _Unset:
+class Unset:
     """Stands for an argument that was not given, where None means none."""
 
 
-_UNSET: Final = _Unset()
+UNSET: Final = Unset()
 
 
 def open_session(
@@ -339,8 +340,9 @@ class Session:
     async def window(
         self,
         *,
-        system: object = _UNSET,
-        tools: Sequence[Any] | _Unset | None = _UNSET,
+        system: object = UNSET,
+        tools: Sequence[Any] | Unset | None = UNSET,
+        query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
     ) -> Window:
@@ -351,18 +353,21 @@ class Session:
             InputError: ``open_calls``, ``counter_failed``, ``invalid_value``.
             StoreError: whatever the store says.
         """
-        async with self._lock:
-            await self._log.refresh()
-            await self._summaries.consider(self._asked)
-        await self._summaries.settle()
-        async with self._lock:
-            return await self._window(system, tools, stakes, open_calls)
+        asked: dict[str, Any] = {"query": query, "stakes": stakes, "open_calls": open_calls}
+        with observed_window(self._session_id) as given:
+            async with self._lock:
+                await self._log.refresh()
+                await self._summaries.consider(self._asked)
+            await self._summaries.settle()
+            async with self._lock:
+                given.append(await self._window(system, tools, asked))
+        return given[-1]
 
     async def observe_overflow(self, error: object) -> Window:
         """A smaller window after the provider said that the last one was too long.
 
         Counts are calibrated by the figures that the error names; where it names none, the budget
-        shrinks by a tenth.
+        becomes nine tenths of what was refused.
 
         Raises:
             CompactionError: ``overflow_persists`` for the fourth in a row, ``nothing_to_compact``
@@ -383,7 +388,7 @@ class Session:
             before = self._asked
             self._overflows += 1
             await self._log.change(lambda working_set: self._give_way(working_set, error))
-            window = await self._window(_UNSET, _UNSET, "normal", "synthesize")
+            window = await self._window(UNSET, UNSET, {"open_calls": "synthesize"})
             if before is not None and window.tokens >= before.tokens:
                 message = f"the window of {window.tokens} tokens cannot become smaller"
                 raise CompactionError(message, code="nothing_to_compact", value=window.tokens)
@@ -487,15 +492,13 @@ class Session:
     async def _window(
         self,
         system: object,
-        tools: Sequence[Any] | _Unset | None,
-        stakes: Stakes,
-        open_calls: OpenCalls,
+        tools: Sequence[Any] | Unset | None,
+        asked: dict[str, Any],
     ) -> Window:
-        asked: dict[str, Any] = {"stakes": stakes, "open_calls": open_calls}
         log, found = self._log, list["Window"]()
-        if not isinstance(system, _Unset):
+        if not isinstance(system, Unset):
             asked["system"] = system
-        if not isinstance(tools, _Unset):
+        if not isinstance(tools, Unset):
             asked["tools"] = tools
 
         def ask(working_set: WorkingSet) -> None:
@@ -540,7 +543,9 @@ class Session:
         if limit is not None and limit < budget:
             working_set.apply({"kind": "settings", "budget": limit})
         elif actual is None:
-            working_set.apply({"kind": "settings", "budget": max(1, int(budget * _SHRINK))})
+            # What was refused may have been well within the budget.
+            least = budget if asked is None else min(budget, asked.tokens)
+            working_set.apply({"kind": "settings", "budget": max(1, int(least * _SHRINK))})
 
 
 def _chain_of(summarizer: Summarizer | Sequence[Summarizer] | None) -> tuple[Summarizer, ...]:

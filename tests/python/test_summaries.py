@@ -418,3 +418,22 @@ def test_what_left_the_window_is_handed_on_once() -> None:
         assert all(end == first for (_, end), (first, _) in itertools.pairwise(flushed))
 
     run(work)
+
+
+def test_the_last_resort_says_something_where_no_line_can_be_quoted() -> None:
+    dumps = [
+        {"role": "user", "content": "Why does this fail? " + "0123456789abcdef" * 200},
+        {"role": "assistant", "content": "x" * 5_000},
+    ]
+    wanted = write_summary(
+        dumps * 3,
+        "openai",
+        first=0,
+        previous=None,
+        chain=[ExtractiveSummarizer()],
+        counter=COUNTER,
+        max_tokens=40,
+    )
+    text = asyncio.run(wanted).text
+    assert "- Why does this fail? 0123456789abcdef0123 …" in text
+    assert COUNTER.fits(text, 40)

@@ -26,6 +26,9 @@ _SHORTEST: Final = 3
 _LONGEST: Final = 300
 """Characters of a line that may be quoted; longer ones are dumps, and quotes are never cut."""
 
+_HEAD: Final = 40
+"""Characters of the beginning of a message, where nothing can be quoted whole."""
+
 _GOAL, _PROGRESS, _DECISIONS, _OPEN, _FACTS, _FILES = range(6)
 
 _DECIDED: Final = re.compile(
@@ -117,6 +120,28 @@ def extract(request: SummaryRequest) -> str:
     while kept and not request.counter.fits(text, request.max_tokens):
         kept.remove(min(kept, key=lambda line: (line.worth, -line.place)))
         text = _rendered(kept, request)
+    return text or _heads(said, request)
+
+
+def _heads(said: Sequence[Said], request: SummaryRequest) -> str:
+    """How the messages begin, marked as cut, where no whole line fits: the user's first, then new.
+
+    Nothing else can be said of long dumps, and the last resort must not write nothing.
+    """
+    ranked = sorted(
+        (one for one in said if one.text.strip()), key=lambda one: (one.role != "user", -one.index)
+    )
+    kept: list[_Line] = []
+    text = ""
+    for place, one in enumerate(ranked):
+        words = " ".join(one.text[: _LONGEST * 2].split())[:_HEAD]
+        line = _Line(one.index, _PROGRESS, f"{words} \u2026", float(-place))
+        longer = _rendered([*kept, line], request)
+        if request.counter.fits(longer, request.max_tokens):
+            kept.append(line)
+            text = longer
+        elif kept:
+            break
     return text
 
 

@@ -29,6 +29,7 @@ from satchel.summarize.prompts import (
     suffix_instruction,
 )
 from satchel.summarize.transcript import chunks, language_of, said_in, transcript_of
+from satchel.telemetry import observed_request
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Attempt", "LivePrefix", "Patience", "Written", "write_summary"]
 
-_Request = TypeVar("_Request")
+_Request = TypeVar("_Request", SummaryRequest, SuffixRequest)
 
 _COPIED_SHARE: Final = 0.8
 _SHINGLE_WORDS: Final = 8
@@ -223,7 +224,7 @@ async def _ask(  # noqa: PLR0917 - one step of a loop, in a file of its own topi
     try:
         for piece in pieces:
             asked = replace(request, transcript=piece, previous=text)
-            text = await _answer(summarizer.summarize, asked, patience, journal)
+            text = await _answer(summarizer, summarizer.summarize, asked, patience, journal)
         if text is None:
             return None
         if not is_own:
@@ -261,7 +262,7 @@ async def _ask_live(  # noqa: PLR0917 - as `_ask`
     try:
         # Once: where this fails, the request of its own is the second try.
         once = replace(patience, attempts=1)
-        text = await _answer(summarizer.summarize_suffix, asked, once, journal)
+        text = await _answer(summarizer, summarizer.summarize_suffix, asked, once, journal)
         if not has_heading(text):
             message = "it went on with the conversation instead of writing the summary"
             raise SummaryError(message, code="summary_malformed")  # noqa: TRY301 - one way out
@@ -289,6 +290,7 @@ def _fitting(summarizer: Summarizer, request: SummaryRequest, elements: Sequence
 
 
 async def _answer(
+    summarizer: Summarizer,
     ask: Callable[[_Request], Awaitable[SummaryResult]],
     request: _Request,
     patience: Patience,
@@ -300,12 +302,16 @@ async def _answer(
         SummaryError: the last one.
     """
     pause, attempt = patience.backoff_s, 0
+    said = request.transcript if isinstance(request, SummaryRequest) else request.instruction
     while True:
         attempt += 1
         journal.requests += 1
         try:
-            async with asyncio.timeout(patience.timeout_s):
-                result = await ask(request)
+            with observed_request(_name(summarizer), request.max_tokens, said) as answers:
+                async with asyncio.timeout(patience.timeout_s):
+                    result = await ask(request)
+                text = _text_of(result, journal)
+                answers.append((text, result.usage))
         except TimeoutError:
             error = SummaryError(f"no answer within {patience.timeout_s} s", code="summary_timeout")
         except SummaryError as known:
@@ -319,15 +325,16 @@ async def _answer(
             message = f"it raised {type(unknown).__name__}"
             raise SummaryError(message, code="summary_failed") from unknown
         else:
-            return _text_of(result, journal)
+            return text
         if attempt == patience.attempts:
             raise error
         await asyncio.sleep(pause)
         pause *= 2
 
 
-def _text_of(result: object, journal: _Journal) -> str:
-    if not isinstance(result, SummaryResult) or not isinstance(result.text, str):
+def _text_of(result: SummaryResult, journal: _Journal) -> str:
+    known: Any = result  # whatever a summarizer of the caller's returned
+    if not isinstance(known, SummaryResult) or not isinstance(known.text, str):
         message = f"it returned {type(result).__name__}, not a SummaryResult with a text"
         raise SummaryError(message, code="summary_failed")
     journal.add(result.usage)
@@ -352,7 +359,7 @@ async def _shortened(
         again = replace(request, transcript="", previous=text)
         try:
             once = replace(patience, attempts=1)
-            shorter = await _answer(summarizer.summarize, again, once, journal)
+            shorter = await _answer(summarizer, summarizer.summarize, again, once, journal)
         except SummaryError as error:
             journal.failures.append(
                 Attempt(summarizer=_name(summarizer), code=error.code, message=str(error))
