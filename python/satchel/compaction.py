@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from satchel import _core
 from satchel._compaction_report import CompactionReport
 from satchel.summarize.receipts import receipts_of
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from satchel.working_set import WorkingSet
 
 __all__ = ["CompactionReport", "SummaryPart", "part_due", "summary_event"]
+
+_RECENT_OUTPUTS: Final = 3
+"""Places from the end within which tool outputs are never pruned; that of `prune_tool_outputs`."""
 
 _LEAST_GAIN: Final = 1.5
 """How many times its own tokens a summary must free, or it is not worth a request."""
@@ -63,18 +67,21 @@ def part_due(
     first, end = found
     # A summary covers what came in one dialect.
     first = max(first, era.start)
+    held_from = _held_from(working_set, first)
     if not force and settings.above_messages is not None:
-        held = len(working_set) - first
+        held = len(working_set) - held_from
         if held <= settings.above_messages:
             return None
     # Asked before every window, so without an object for each step.
     columns = working_set.columns
     if not force and settings.above_share is not None:
         said = working_set.events
-        fixed = sum(said[0].get(name, 0) for name in ("system_tokens", "tools_tokens"))
-        used = fixed + int(columns.tokens.sum(dtype="uint64"))
-        budget = next(event["budget"] for event in reversed(said) if "budget" in event)
-        if used <= int(settings.above_share * budget):
+        if settings.count_pruned_to is None:
+            fixed = sum(_in_force(said, name) for name in ("system_tokens", "tools_tokens"))
+            used = fixed + int(columns.tokens.sum(dtype="uint64"))
+        else:
+            used = _content_tokens(working_set, held_from, settings.count_pruned_to)
+        if used <= int(settings.above_share * _in_force(said, "budget")):
             return None
     inside = (columns.first >= first) & (columns.end <= end)
     firsts, ends = columns.first[inside], columns.end[inside]
@@ -83,7 +90,7 @@ def part_due(
     steps = len(firsts)
     if settings.cover_messages is not None:
         # The oldest steps that together have at most so many messages, at least one.
-        steps = max(1, int((ends <= first + settings.cover_messages).sum()))
+        steps = max(1, int((ends <= held_from + settings.cover_messages).sum()))
     first, end = int(firsts[0]), int(ends[steps - 1])
     offset = era.start
     return SummaryPart(
@@ -126,3 +133,52 @@ def summary_event(
         # What the summary quotes itself is not said twice.
         "receipts": [one for one in receipts if one["text"] not in written.text],
     }
+
+
+def _in_force(said: Sequence[Mapping[str, Any]], name: str) -> int:
+    """What the newest settings say that say it; 0 if none do."""
+    return next((event[name] for event in reversed(said) if name in event), 0)
+
+
+def _held_from(working_set: WorkingSet, first: int) -> int:
+    """The first message that counts as held beside the summary, where ``first`` may be covered.
+
+    The goal stays in the window whatever covers it; before the first summary it is one of the
+    messages that the summary goes on from.
+    """
+    era = working_set._era  # noqa: SLF001 - a part of the working set in a file of its own
+    if era.summary is not None or first <= era.start:
+        return first
+    goal = _core.describe_message(era.messages[first - 1 - era.start], era.dialect)
+    return first - 1 if goal["role"] == "user" else first
+
+
+def _content_tokens(working_set: WorkingSet, held_from: int, most_chars: int) -> int:
+    """Tokens of system prompt, summary and held texts, old tool outputs as if they were pruned.
+
+    Only content counts, as in `token_window` with a counter.
+    """
+    era, counter = working_set._era, working_set.counter  # noqa: SLF001 - as above
+    summary = "" if era.summary is None else era.summary["text"]
+    system = working_set._system  # noqa: SLF001 - as above
+    texts = [summary, system if isinstance(system, str) else ""]
+    messages = era.messages[: held_from - era.start] if era.summary is None else []
+    # Instructions in the history count always, the rest from where it is held.
+    for message in messages:
+        texts += _texts_of(message, era.dialect)
+    held = era.messages[held_from - era.start :]
+    for place, message in enumerate(held):
+        is_old = len(held) - place > _RECENT_OUTPUTS
+        texts += _texts_of(message, era.dialect, most_chars if is_old else None)
+    return int(counter.count_many(texts).sum())
+
+
+def _texts_of(message: object, dialect: str, most_chars: int | None = None) -> list[str]:
+    found: list[str] = []
+    for part in _core.describe_message(message, dialect)["parts"]:
+        if part["kind"] in ("text", "result"):
+            text = bytes(part["page"]).decode("utf-8", "replace")
+            is_cut = part["kind"] == "result" and most_chars is not None and len(text) > most_chars
+            # The note that pruning leaves behind is not counted, as by its author.
+            found.append(text[:most_chars] if is_cut else text)
+    return found

@@ -182,6 +182,9 @@ class SummarySettings(BaseModel):
     Attributes:
         above_messages: only with more messages than this behind the last summary; None: any.
         above_share: only if the window takes more than this share of the budget; None: any.
+        count_pruned_to: None: ``above_share`` is about what the window takes. Otherwise it is about
+            the content of system prompt, summary and the messages behind it, with tool outputs that
+            are not among the newest three messages counted as if cut to so many characters.
         keep_messages: the newest messages that no summary covers.
         cover_messages: the most messages that one summary takes in, the oldest first; None: all
             but those that are kept.
@@ -199,6 +202,7 @@ class SummarySettings(BaseModel):
 
     above_messages: Annotated[int, Field(ge=0, le=2**32 - 1)] | None = None
     above_share: Annotated[float, Field(gt=0.0, le=1.0, allow_inf_nan=False)] | None = 0.8
+    count_pruned_to: Annotated[int, Field(ge=0, le=2**32 - 1)] | None = None
     keep_messages: Annotated[int, Field(ge=0, le=2**32 - 1)] = 10
     cover_messages: Annotated[int, Field(ge=1, le=2**32 - 1)] | None = None
     max_tokens: Annotated[int, Field(ge=16, le=2**20)] = 300
@@ -368,6 +372,12 @@ class Policy(BaseModel):
         ``adaptive``                   the default
         ``sliding-window``             the newest 10 messages
         ``token-window``               the newest that fit
+        ``rolling-summary``            at more than 10 messages the oldest 8 go into the summary of
+                                       at most 300 tokens
+        ``rolling-summary:manager``    above 80 % of the budget, tool outputs counted as pruned to
+                                       150 characters, all but the newest 10 messages do
+        ``rolling-summary:graph``      at more than 8 messages all but the newest 2 do, at most 200
+                                       tokens; windows wait for it
         ``truncate-oldest``            drops the oldest steps until the rest fits, before any call:
                                        OpenAI's ``truncation="auto"``, but for the hard parts
         ``observation-masking``        the newest 10 tool results stay whole
@@ -441,7 +451,9 @@ _PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
             "cover_messages": 8,
         }
     },
-    "rolling-summary:manager": {"summary": {"above_messages": 10, "above_share": 0.8}},
+    "rolling-summary:manager": {
+        "summary": {"above_messages": 10, "above_share": 0.8, "count_pruned_to": 150}
+    },
     "rolling-summary:graph": {
         "summary": {
             "above_messages": 8,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import subprocess
 import sys
 import threading
@@ -206,7 +207,7 @@ def test_a_program_ends_whatever_is_left_open(body: str) -> None:
     assert (b"satchel.sync" in done.stdout) == body.startswith("satchel")
 
 
-@pytest.mark.skipif(not hasattr(satchel.sync.os, "fork"), reason="no fork on this system")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_child_process_begins_anew() -> None:
     body = (
         "import os, sys\n"
