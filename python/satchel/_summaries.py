@@ -11,7 +11,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from satchel.compaction import CompactionReport, is_worth_it, part_due, summary_event
+from satchel.compaction import CompactionReport, is_worth_it, part_due, redacted, summary_event
 from satchel.errors import CompactionError, StoreError, SummaryError
 from satchel.policy import SummarySettings
 from satchel.summarize.extractive import ExtractiveSummarizer
@@ -45,6 +45,7 @@ class Summaries:
         chain: who is asked; the extractive one comes last in any case.
         patience: how long answers are waited for.
         flushed: called with each part that left the window, after its summary came in.
+        redactor: what a summary passes before anybody sees it.
     """
 
     def __init__(
@@ -56,15 +57,15 @@ class Summaries:
         chain: Sequence[Summarizer],
         patience: Patience | None,
         flushed: Callable[[SummaryPart, Written], Awaitable[None]] | None,
+        redactor: Callable[[str], object] | None,
     ) -> None:
+        self._redactor: Final = redactor
         self._log: Final = log
         self._lock: Final = lock
         self._settings: Final = policy.summary
-        last = (
-            ()
-            if any(isinstance(one, ExtractiveSummarizer) for one in chain)
-            else (ExtractiveSummarizer(),)
-        )
+        has_own = any(isinstance(one, ExtractiveSummarizer) for one in chain)
+        falls_back = policy.summary is None or policy.summary.fallback or not chain
+        last = (ExtractiveSummarizer(),) if falls_back and not has_own else ()
         self._chain: Final = (*chain, *last)
         self._patience: Final = patience
         self._flushed: Final = flushed
@@ -192,6 +193,10 @@ class Summaries:
                 patience=self._patience,
                 live=_live_prefix(part, settings, asked),
             )
+            if self._redactor is not None:
+                written = await asyncio.to_thread(
+                    redacted, written, self._redactor, working_set.counter, settings.max_tokens
+                )
         except SummaryError as error:
             self._gave_up = (part.first, part.end)
             self.newest = CompactionReport(
@@ -204,11 +209,15 @@ class Summaries:
         try:
             async with self._lock:
                 self.newest = await self._apply(part, written, settings)
-        except StoreError as error:
-            failure = Attempt(summarizer="store", code=error.code, message=str(error))
+        except (StoreError, SummaryError) as error:
+            is_store = isinstance(error, StoreError)
+            name = "store" if is_store else "redactor"
+            failure = Attempt(summarizer=name, code=error.code, message=str(error))
             report = _reported("failed", part, written)
             self.newest = replace(report, failures=(*written.failures, failure))
-            raise
+            if is_store:
+                raise
+            self._gave_up = (part.first, part.end)
         if self.newest.is_done and self._flushed is not None:
             try:
                 await self._flushed(part, written)
@@ -231,7 +240,9 @@ class Summaries:
         if not await log.run(lambda inside: _is_there(inside, part, settings)):
             return report
         before = await log.run(_shown_tokens)
-        event = await log.run(lambda inside: summary_event(inside, part, written, settings))
+        event = await log.run(
+            lambda inside: summary_event(inside, part, written, settings, self._redactor)
+        )
         try:
             await log.change(lambda inside: inside.apply(event), repeats=False)
         except StoreError as error:

@@ -9,16 +9,18 @@ Pure decisions over a working set: nothing here waits, asks a model or writes to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from satchel import _core
 from satchel._compaction_report import CompactionReport
+from satchel.errors import SummaryError
 from satchel.summarize.receipts import receipts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from satchel.counting import Counter
     from satchel.policy import SummarySettings
     from satchel.summarize.writing import Written
     from satchel.working_set import WorkingSet
@@ -113,10 +115,46 @@ def is_worth_it(part: SummaryPart, settings: SummarySettings) -> bool:
     return part.shown_tokens >= _LEAST_GAIN * (settings.max_tokens + settings.receipt_tokens)
 
 
+def redacted(
+    written: Written, redactor: Callable[[str], object], counter: Counter, max_tokens: int
+) -> Written:
+    """The summary as its redactor leaves it, within its limit.
+
+    Raises:
+        SummaryError: ``summary_failed`` if the redactor fails: what was not looked at is not used.
+    """
+    text = counter.truncate(_redacted(written.text, redactor), max_tokens)
+    return replace(written, text=text, tokens=counter.count(text))
+
+
+def _redacted(text: str, redactor: Callable[[str], object]) -> str:
+    try:
+        found = redactor(text)
+        found = getattr(found, "text", found)
+    except Exception as error:
+        message = f"the redactor raised {type(error).__name__}"
+        raise SummaryError(message, code="summary_failed") from error
+    if not isinstance(found, str):
+        message = f"the redactor returned {type(found).__name__}, not a text"
+        raise SummaryError(message, code="summary_failed")
+    return found
+
+
 def summary_event(
-    working_set: WorkingSet, part: SummaryPart, written: Written, settings: SummarySettings
+    working_set: WorkingSet,
+    part: SummaryPart,
+    written: Written,
+    settings: SummarySettings,
+    redactor: Callable[[str], object] | None = None,
 ) -> dict[str, Any]:
-    """The event by which the summary stands for its part."""
+    """The event by which the summary stands for its part.
+
+    Receipts are quoted as they stand in the log or not at all: of what the redactor would change
+    there is none.
+
+    Raises:
+        SummaryError: ``summary_failed`` if the redactor fails.
+    """
     previous = part.previous or {}
     receipts = receipts_of(
         part.messages,
@@ -131,7 +169,12 @@ def summary_event(
         "covers": [part.first, part.end],
         "text": written.text,
         # What the summary quotes itself is not said twice.
-        "receipts": [one for one in receipts if one["text"] not in written.text],
+        "receipts": [
+            one
+            for one in receipts
+            if one["text"] not in written.text
+            and (redactor is None or _redacted(one["text"], redactor) == one["text"])
+        ],
     }
 
 

@@ -196,6 +196,8 @@ class SummarySettings(BaseModel):
             ``suffix``: one instruction at the end of the newest request, to its own model, so that
             the provider reads nearly all of it from its cache; where that gives no summary, or the
             summarizer cannot do it, the separate request.
+        fallback: whether the extractive summary steps in where every summarizer failed; without it
+            the compaction fails then and the history stays as it is.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
@@ -209,6 +211,7 @@ class SummarySettings(BaseModel):
     receipt_tokens: Annotated[int, Field(ge=0, le=2**20)] = 200
     background: bool = True
     request: Literal["separate", "suffix"] = "separate"
+    fallback: bool = True
 
 
 class ClearTrigger(BaseModel):

@@ -72,6 +72,7 @@ def open_session(
     summarizer: Summarizer | Sequence[Summarizer] | None = None,
     patience: Patience | None = None,
     flushed: Callable[[SummaryPart, Written], Awaitable[None]] | None = None,
+    redactor: Callable[[str], object] | None = None,
     ttl_s: float | None = None,
 ) -> Session:
     """A session of a store, to be entered with ``async with``; made if there is none.
@@ -90,6 +91,8 @@ def open_session(
         patience: how long summaries are waited for.
         flushed: called with each part that a summary took out of the window, and the summary; for
             what should be remembered beyond the session.
+        redactor: what every summary passes before it is stored or shown: a function of a text that
+            gives a text, or something with a ``text``. Messages are stored as they are appended.
         ttl_s: seconds after the last write when all of the session goes; None for never.
 
     Raises:
@@ -110,6 +113,7 @@ def open_session(
         chain=_chain_of(summarizer),
         patience=patience,
         flushed=flushed,
+        redactor=redactor,
     )
 
 
@@ -160,6 +164,7 @@ class Session:
         chain: Sequence[Summarizer] = (),
         patience: Patience | None = None,
         flushed: Callable[[SummaryPart, Written], Awaitable[None]] | None = None,
+        redactor: Callable[[str], object] | None = None,
     ) -> None:
         self._store: Final = store
         self._session_id: Final = session_id
@@ -176,10 +181,12 @@ class Session:
             chain=chain,
             patience=patience,
             flushed=flushed,
+            redactor=redactor,
         )
         self._chain: Final = tuple(chain)
         self._patience: Final = patience
         self._flushed: Final = flushed
+        self._redactor: Final = redactor
         self._calibration = Calibration()
         self._said_estimate = 1.0
         self._asked: Window | None = None
@@ -446,6 +453,7 @@ class Session:
             chain=self._chain,
             patience=self._patience,
             flushed=self._flushed,
+            redactor=self._redactor,
         )
 
     async def rewind(self, to: int) -> int:

@@ -132,6 +132,7 @@ def open_session(
     summarizer: Summarizer | Sequence[Summarizer] | None = None,
     patience: Patience | None = None,
     flushed: Callable[[SummaryPart, Written], Awaitable[None] | None] | None = None,
+    redactor: Callable[[str], object] | None = None,
     ttl_s: float | None = None,
 ) -> Session:
     """A session of a store, to be entered with ``with``; as `satchel.open_session`.
@@ -156,6 +157,7 @@ def open_session(
             summarizer=summarizer,
             patience=patience,
             flushed=None if flushed is None else _awaited(flushed),
+            redactor=redactor,
             ttl_s=ttl_s,
         )
 

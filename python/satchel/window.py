@@ -254,7 +254,7 @@ class Window:
         """Indices into ``messages`` after which the provider's cache should be written."""
         return (len(self.messages) - 1,) if self.messages else ()
 
-    def as_kwargs(self) -> dict[str, Any]:
+    def as_kwargs(self, *, store: bool | None = None) -> dict[str, Any]:
         """Arguments of the provider's own client call: model, messages, and what was given.
 
         ======================  ==============================================================
@@ -269,8 +269,13 @@ class Window:
         For ``anthropic`` and ``bedrock`` the system prompt (else the last tool) and the messages at
         ``cache_breakpoints`` carry cache marks, at most four; marks that the history carries
         already are left out. All of this happens on copies.
+
+        Args:
+            store: whether the provider keeps the answer (``openai-responses``; the others keep
+                nothing): None for its default. With False items do not name ids that it would look
+                up, reasoning comes in encrypted form or not at all, and is asked for in it.
         """
-        return client_call(self)
+        return client_call(self, store=store)
 
     def diff(self, other: Window) -> WindowDiff:
         """How this window differs from the earlier window ``other``."""
