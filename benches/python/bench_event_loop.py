@@ -5,8 +5,9 @@ summaries, and a task that wants to run every 5 ms. Whatever holds the loop, or 
 lock in another thread, shows as a gap. On a machine with other work to do, so does every moment in
 which the process did not run: the second figure is of gaps without those, counted by the processor
 time that the process had meanwhile; it can be too high (work in other threads that holds nothing),
-not too low. A control shows what the machine does to a loop that is idle, and pauses of the garbage
-collector are named. Run as a script; ``--help`` lists the sizes.
+not too low. A control shows what the machine does to a loop that is idle. Pauses of the garbage
+collector, which walks the caller's 10,000 messages too, count; they are named, and the third figure
+is without them. Run as a script; ``--help`` lists the sizes.
 """
 
 from __future__ import annotations
@@ -40,32 +41,42 @@ class Ticker:
     Attributes:
         gaps_ms: from one wake-up to the next.
         own_ms: the same, but at most 5 ms more than the processor time of the process meanwhile.
+        less_ms: the same without the time of the garbage collector.
         during: what was going on at its end.
         now: what is going on.
     """
 
     gaps_ms: list[float] = field(default_factory=list[float])
     own_ms: list[float] = field(default_factory=list[float])
+    less_ms: list[float] = field(default_factory=list[float])
     during: list[str] = field(default_factory=list[str])
     now: str = ""
 
     async def run(self) -> None:
         """Ticks until it is cancelled."""
-        last, last_cpu = time.perf_counter(), time.process_time()
+        last, last_cpu, last_pause = time.perf_counter(), time.process_time(), 0.0
         while True:
             await asyncio.sleep(TICK_S)
-            now, cpu = time.perf_counter(), time.process_time()
+            now, cpu, pause = time.perf_counter(), time.process_time(), COLLECTOR.cpu_s
             gap = now - last
+            own = min(gap, TICK_S + cpu - last_cpu)
             self.gaps_ms.append(gap * 1_000)
-            self.own_ms.append(min(gap, TICK_S + cpu - last_cpu) * 1_000)
+            self.own_ms.append(own * 1_000)
+            self.less_ms.append(max(0.0, own - (pause - last_pause)) * 1_000)
             self.during.append(self.now)
-            last, last_cpu = now, cpu
+            last, last_cpu, last_pause = now, cpu, pause
 
 
 @dataclass
 class Collector:
-    """How long the garbage collector stopped everything."""
+    """How long the garbage collector stopped everything.
 
+    Attributes:
+        cpu_s: its processor time so far.
+        longest_ms: that of its longest run.
+    """
+
+    cpu_s: float = 0.0
     longest_ms: float = 0.0
     _began: float = 0.0
 
@@ -73,9 +84,14 @@ class Collector:
         """A callback of ``gc``."""
         del info
         if phase == "start":
-            self._began = time.perf_counter()
+            self._began = time.thread_time()
         else:
-            self.longest_ms = max(self.longest_ms, (time.perf_counter() - self._began) * 1_000)
+            took = time.thread_time() - self._began
+            self.cpu_s += took
+            self.longest_ms = max(self.longest_ms, took * 1_000)
+
+
+COLLECTOR: Final = Collector()
 
 
 async def idle(seconds: float) -> Ticker:
@@ -157,20 +173,21 @@ async def serve(messages: Sequence[Any], options: argparse.Namespace) -> Ticker:
 def report(name: str, ticker: Ticker) -> float:
     """Prints the gaps; returns the largest one that is the process's own."""
     gaps = sorted(ticker.gaps_ms)
-    own = max(ticker.own_ms)
+    own, less = max(ticker.own_ms), max(ticker.less_ms)
     print(
         f"{name}: {len(gaps):,} ticks, median {statistics.median(gaps):.1f} ms, "
         f"99 % {gaps[int(0.99 * len(gaps))]:.1f}, largest {gaps[-1]:.1f}, "
-        f"largest of its own {own:.1f}"
+        f"largest of its own {own:.1f}, without the collector {less:.1f}"
     )
     works = sorted(set(ticker.during))
-    rows = list(zip(ticker.during, ticker.gaps_ms, ticker.own_ms, strict=True))
+    rows = list(zip(ticker.during, ticker.gaps_ms, ticker.own_ms, ticker.less_ms, strict=True))
     for work in works:
         inside = [row for row in rows if row[0] == work]
         if work:
             print(
                 f"  {work}: largest {max(row[1] for row in inside):.1f} ms, "
-                f"of its own {max(row[2] for row in inside):.1f}"
+                f"of its own {max(row[2] for row in inside):.1f}, "
+                f"without the collector {max(row[3] for row in inside):.1f}"
             )
     return own
 
@@ -187,12 +204,11 @@ def main() -> int:
     messages = generate_history(options.messages, seed=7)
     satchel.counter("gpt-4o").count("warm")
     gc.collect()
-    collector = Collector()
-    gc.callbacks.append(collector.note)
+    gc.callbacks.append(COLLECTOR.note)
     ticker = asyncio.run(serve(messages, options))
-    gc.callbacks.remove(collector.note)
+    gc.callbacks.remove(COLLECTOR.note)
     own = report("served", ticker)
-    print(f"longest pause of the garbage collector: {collector.longest_ms:.1f} ms")
+    print(f"longest run of the garbage collector: {COLLECTOR.longest_ms:.1f} ms of processor time")
     report("control, an idle loop", asyncio.run(idle(5.0)))
     print(f"target {TARGET_MS:.0f} ms: {'met' if own < TARGET_MS else 'missed'}")
     return 0 if own < TARGET_MS else 1

@@ -77,6 +77,7 @@ def test_summary_memory(language: Language) -> None:
 
     async def work() -> None:
         notes = Notes()
+        parts: list[tuple[int, int]] = []
         held, rounds = 0, 0
         async with opened("rolling-summary", notes) as session:
             for number in range(40):
@@ -116,6 +117,7 @@ def test_rotation_in_a_graph(language: Language) -> None:
     async def work() -> None:
         before: list[int] = []
         after: list[int] = []
+        parts: list[tuple[int, int]] = []
         async with opened("rolling-summary:graph", Notes()) as session:
             for turn in range(11):
                 parts = await covered(session)

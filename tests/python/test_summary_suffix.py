@@ -96,10 +96,10 @@ def test_the_request_begins_with_the_one_before_it(dialect: str) -> None:
     async def work() -> None:
         replies = Replies(NOTES)
         async with opened(dialect, replies) as session:
-            await session.append([said(number) for number in range(9)])
+            await session.append([said(number) for number in range(8)])
             before = await session.window(system="Be brief.", tools=TOOLS[dialect])
             assert replies.calls == []
-            await session.append([said(number) for number in range(9, 11)])
+            await session.append([said(number) for number in range(8, 10)])
             after = await session.window()
         [call] = replies.calls
         live = before.as_kwargs()
@@ -107,7 +107,7 @@ def test_the_request_begins_with_the_one_before_it(dialect: str) -> None:
         assert call["messages"][:-1] == live["messages"]
         assert asked["role"] == "user"
         text = asked["content"] if dialect == "openai" else asked["content"][0]["text"]
-        # Of the 9 messages that were there, 7 are covered; what came later was not sent.
+        # Of the 8 messages that were there, 6 are covered; what came later was not sent.
         assert "except the newest 2;" in text
         others = {"messages", "max_tokens", "max_completion_tokens"}
         assert {name: call[name] for name in call if name not in others} == {
@@ -133,9 +133,9 @@ def test_what_is_no_summary_is_asked_for_by_a_request_of_its_own(reply: str, cod
     async def work() -> None:
         replies = Replies(reply, NOTES)
         async with opened("openai", replies) as session:
-            await session.append([said(number) for number in range(9)])
+            await session.append([said(number) for number in range(8)])
             await session.window()
-            await session.append([said(number) for number in range(9, 11)])
+            await session.append([said(number) for number in range(8, 10)])
             window = await session.window()
         report = window.report.summary
         assert report is not None

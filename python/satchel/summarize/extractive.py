@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
 from satchel.summarize.base import SummaryRequest, SummaryResult
@@ -25,6 +26,9 @@ __all__ = ["ExtractiveSummarizer", "extract", "is_decision", "is_error", "is_sta
 _SHORTEST: Final = 3
 _LONGEST: Final = 300
 """Characters of a line that may be quoted; longer ones are dumps, and quotes are never cut."""
+
+_MOST_TRIED: Final = 1_000
+"""Lines that are tried for a place, the most telling ones first; a summary has a few dozen."""
 
 _HEAD: Final = 40
 """Characters of the beginning of a message, where nothing can be quoted whole."""
@@ -107,7 +111,9 @@ def extract(request: SummaryRequest) -> str:
     # A heading and its line breaks cost about this much.
     left = request.max_tokens
     opened: set[int] = set()
-    for line in sorted(distinct, key=lambda line: (-line.worth, line.place)):
+    # Not sorted as a whole: that would hold the interpreter for as long as it takes.
+    most = max(_MOST_TRIED, request.max_tokens)
+    for line in nsmallest(most, distinct, key=lambda line: (-line.worth, line.place)):
         cost = request.counter.count(line.text) + 3
         if line.section not in opened:
             cost += request.counter.count(SECTIONS[request.language][line.section]) + 3

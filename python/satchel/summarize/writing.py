@@ -32,10 +32,11 @@ from satchel.summarize.transcript import chunks, language_of, said_in, transcrip
 from satchel.telemetry import observed_request
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from satchel.counting import Counter
     from satchel.summarize.base import Language, Summarizer
+    from satchel.summarize.transcript import Said
     from satchel.usage import Usage
 
 __all__ = ["Attempt", "LivePrefix", "Patience", "Written", "write_summary"]
@@ -161,7 +162,9 @@ async def write_summary(
     patience = patience or Patience()
     # Rendering and counting are native or plain text work of milliseconds to seconds.
     elements, told = await asyncio.to_thread(_prepared, list(messages), dialect, first, counter)
-    source_tokens = await asyncio.to_thread(counter.count, "\n".join(elements))
+    # Of the pieces and their line breaks; joined they would be megabytes to copy.
+    source_tokens = int((await asyncio.to_thread(counter.count_many, elements)).sum())
+    source_tokens += len(elements)
     if previous is not None:
         source_tokens += counter.count(previous)
     request = SummaryRequest(
@@ -199,9 +202,16 @@ async def write_summary(
 def _prepared(
     messages: list[Any], dialect: str, first: int, counter: Counter
 ) -> tuple[list[str], Language]:
-    said = list(said_in(messages, dialect, first=first))
-    spoken = (one.text for one in said if one.role == "user")
-    return transcript_of(said, counter), language_of(spoken)
+    spoken: list[str] = []
+
+    def noted() -> Iterator[Said]:
+        # One at a time: ten thousand objects at once would be the garbage collector's to walk.
+        for one in said_in(messages, dialect, first=first):
+            if one.role == "user":
+                spoken.append(one.text)
+            yield one
+
+    return transcript_of(noted(), counter), language_of(spoken)
 
 
 def _name(summarizer: Summarizer) -> str:
