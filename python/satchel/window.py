@@ -274,7 +274,13 @@ class Window:
             store: whether the provider keeps the answer (``openai-responses``; the others keep
                 nothing): None for its default. With False items do not name ids that it would look
                 up, reasoning comes in encrypted form or not at all, and is asked for in it.
+
+        Raises:
+            InputError: ``invalid_value`` for another ``store``.
         """
+        if store is not None and not isinstance(cast("object", store), bool):
+            message = f"store must be a bool or None, not {name_of_type(store)}"
+            raise invalid(message)
         return client_call(self, store=store)
 
     def diff(self, other: Window) -> WindowDiff:

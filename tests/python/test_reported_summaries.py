@@ -95,7 +95,8 @@ def test_visible_roles_alternate_where_the_format_wants_that() -> None:
         def block(role: str, *content: dict[str, Any]) -> dict[str, Any]:
             return {"role": role, "content": list(content)}
 
-        use = {"toolUse": {"toolUseId": "u1", "name": "tides", "input": {}}}
+        nothing: dict[str, str] = {}
+        use = {"toolUse": {"toolUseId": "u1", "name": "tides", "input": nothing}}
         result = {"toolUseId": "u1", "content": [{"text": "high at noon"}], "status": "success"}
         history = [
             block("user", {"text": "Plan the crossing."}),
@@ -437,7 +438,15 @@ def test_a_summary_passes_the_redactor_before_anybody_sees_it() -> None:
     run(work())
 
 
-@pytest.mark.parametrize("broken", [lambda _: 1 / 0, lambda _: None])
+def failing_redactor(text: str) -> str:
+    raise RuntimeError(text)
+
+
+def silent_redactor(text: str) -> None:
+    assert text
+
+
+@pytest.mark.parametrize("broken", [failing_redactor, silent_redactor])
 def test_a_summary_that_no_redactor_looked_at_is_not_used(broken: Any) -> None:
     async def work() -> None:
         async with opened(MemoryStore(), Says(), redactor=broken) as session:
