@@ -49,7 +49,6 @@ class Era:
         "_lefts",
         "_levels",
         "_pages",
-        "_rewrites",
         "_starts",
         "closed",
         "compactions",
@@ -93,7 +92,6 @@ class Era:
         self._lefts: Final = [left for _, _, left, _ in self._kept]
         self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
         self._levels: tuple[int, Tally[str]] = (-1, Tally())
-        self._rewrites: tuple[list[tuple[Any, ...]], tuple[Rewrite, ...]] = ([], ())
 
     def __len__(self) -> int:
         """The caller's messages up to the end of this era."""
@@ -137,7 +135,6 @@ class Era:
     def forget(self) -> None:
         """Forgets what is remembered of the newest window."""
         self._pages, self._levels = (-1, ()), (-1, Tally())
-        self._rewrites = ([], ())
 
     def hand_over(self, dialect: str) -> Opening:
         """What the next era begins with, in its dialect.
@@ -158,16 +155,8 @@ class Era:
 
     def rewrites(self) -> tuple[Rewrite, ...]:
         """What each compaction of this era cost, a pending one included."""
-        fields: list[tuple[Any, ...]] = self.core.rewrites()
-        known, made = self._rewrites
-        # They only grow, but for a pending one that was not kept; each is made once.
-        if fields[: len(known)] != known:
-            known, made = [], ()
-        if len(fields) > len(made):
-            shift = self._shift
-            made += tuple(Rewrite(at + shift, *rest) for at, *rest in fields[len(known) :])
-            self._rewrites = (fields, made)
-        return made
+        found = [Rewrite(*fields) for fields in self.core.rewrites()]
+        return tuple(replace(one, at=one.at + self._shift) for one in found)
 
     # --- indices ----------------------------------------------------------------------------------
 
