@@ -244,7 +244,7 @@ class Summaries:
             lambda inside: summary_event(inside, part, written, settings, self._redactor)
         )
         try:
-            await log.change(lambda inside: inside.apply(event), repeats=False)
+            await log.change(lambda inside: inside.apply(event))
         except StoreError as error:
             if error.code == "version_conflict":
                 return report
