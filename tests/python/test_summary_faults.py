@@ -276,9 +276,10 @@ class Run:
         # index names, and the window names the index.
         named = {place for row in gone for place in range(row.first, row.end)}
         covered = {place for event in summaries for place in range(*event["covers"])}
-        # The goal and the newest request stay, whatever covers them.
-        asked = [at for at, one in enumerate(self.messages) if one["role"] == "user"]
-        assert covered - named <= {0, len(self.messages) - 1, *asked[-1:]}
+        # The goal and a request that was the newest then stay, whatever covers them.
+        for place in covered - named:
+            assert self.messages[place]["role"] == "user"
+            assert self.messages[place]["content"] in shown
         index = await session.page_in(window.pages[0].pointer) if gone else ""
         lines = [line.split(" ", 5) for line in index.splitlines() if line[:1].isdigit()]
         assert {int(line[0]) for line in lines} >= named
