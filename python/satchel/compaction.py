@@ -63,7 +63,8 @@ def part_due(
     With ``force`` the settings' triggers do not count, only what they keep.
     """
     era = working_set._era  # noqa: SLF001 - a part of the working set in a file of its own
-    found = era.summary_range(settings.keep_messages)
+    # Without its answer the newest request would be answered once more.
+    found = era.summary_range(max(1, settings.keep_messages))
     if found is None:
         return None
     first, end = found

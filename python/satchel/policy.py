@@ -185,7 +185,7 @@ class SummarySettings(BaseModel):
         count_pruned_to: None: ``above_share`` is about what the window takes. Otherwise it is about
             the content of system prompt, summary and the messages behind it, with tool outputs that
             are not among the newest three messages counted as if cut to so many characters.
-        keep_messages: the newest messages that no summary covers.
+        keep_messages: the newest messages that no summary covers; with 0 the newest one.
         cover_messages: the most messages that one summary takes in, the oldest first; None: all
             but those that are kept.
         max_tokens: the most tokens of a summary; a longer one is written again, shorter.

@@ -158,6 +158,19 @@ def test_a_finished_turn_stays_finished() -> None:
     run(work())
 
 
+def test_an_answer_stays_with_its_request_whatever_is_kept() -> None:
+    """As B30: a request whose answer is summarised away would be answered once more."""
+
+    async def work() -> None:
+        async with opened(MemoryStore(), Says(), policy=settings(keep_messages=0)) as session:
+            await session.append(talk(8))
+            assert (await session.compact(force=True)).is_done
+            window = await session.window()
+        assert window.messages[-1] == talk(8)[-1]
+
+    run(work())
+
+
 def test_where_nothing_can_go_that_is_said_in_the_first_round() -> None:
     """B32: "keeping 5, forgetting 0", over and over until the step limit."""
 
