@@ -284,6 +284,8 @@ def _is_there(working_set: WorkingSet, part: SummaryPart, settings: SummarySetti
     return (
         found is not None
         and found.first == part.first
+        # After a rewind the newest of them may be what is to be kept now.
+        and found.end >= part.end
         and found.previous == part.previous
         and working_set.messages[part.first : part.end] == list(part.messages)
     )
