@@ -53,4 +53,33 @@ def _memory(url: str) -> SessionStore:
     return _IN_MEMORY.setdefault(urlsplit(url).netloc, MemoryStore())
 
 
-_BACKENDS: Final[dict[str, Callable[[str], SessionStore]]] = {"memory": _memory}
+def _postgres(url: str) -> SessionStore:
+    try:
+        from satchel.stores.postgres import PostgresStore  # noqa: PLC0415 - an optional package
+    except ImportError as error:
+        raise _missing("PostgreSQL", "postgres") from error
+    return PostgresStore(url)
+
+
+def _redis(url: str) -> SessionStore:
+    try:
+        from satchel.stores.redis import RedisStore  # noqa: PLC0415 - an optional package
+    except ImportError as error:
+        raise _missing("Redis and Valkey", "redis") from error
+    return RedisStore(url)
+
+
+def _missing(what: str, extra: str) -> InputError:
+    message = f"sessions in {what} need a package: install satchel[{extra}]"
+    return InputError(message, code="missing_extra")
+
+
+_BACKENDS: Final[dict[str, Callable[[str], SessionStore]]] = {
+    "memory": _memory,
+    "postgresql": _postgres,
+    "postgres": _postgres,
+    "redis": _redis,
+    "rediss": _redis,
+    "valkey": _redis,
+    "valkeys": _redis,
+}
