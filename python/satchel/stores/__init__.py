@@ -57,7 +57,7 @@ def _postgres(url: str) -> SessionStore:
     try:
         from satchel.stores.postgres import PostgresStore  # noqa: PLC0415 - an optional package
     except ImportError as error:
-        raise _missing("PostgreSQL", "postgres") from error
+        raise _missing(extra="postgres") from error
     return PostgresStore(url)
 
 
@@ -65,12 +65,12 @@ def _redis(url: str) -> SessionStore:
     try:
         from satchel.stores.redis import RedisStore  # noqa: PLC0415 - an optional package
     except ImportError as error:
-        raise _missing("Redis and Valkey", "redis") from error
+        raise _missing(extra="redis") from error
     return RedisStore(url)
 
 
-def _missing(what: str, extra: str) -> InputError:
-    message = f"sessions in {what} need a package: install satchel[{extra}]"
+def _missing(*, extra: str) -> InputError:
+    message = f"sessions in {extra} need a package: install satchel[{extra}]"
     return InputError(message, code="missing_extra")
 
 

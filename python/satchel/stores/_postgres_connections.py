@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import random
 import socket
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import psycopg
 from psycopg import errors as answers
 from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from satchel.errors import InputError, StoreError
 from satchel.stores import _postgres_sql as sql
@@ -35,14 +34,41 @@ _T = TypeVar("_T")
 _MIGRATION_LOCK: Final = 0x7361_7463_6865_6C00
 """The advisory lock of whoever changes the schema; "satchel" in ASCII."""
 
-_AGAIN: Final = ("08", "40", "57P", "55P03", "53300", "23505")
-"""Codes after which the same call may succeed: connections, serialization, shutdown, locks, room
-for connections, and a key that was added at the same moment."""
+_MOST_DOUBLES: Final = 8
+"""How often in a row a key may be added at the same moment."""
 
-_FULL: Final = ("53100", "53200", "53400")
-_READ_ONLY: Final = ("25006",)
-_REFUSED: Final = ("28", "42501")
 _CANCELLED: Final = "57014"
+
+_SAID: Final = (
+    (
+        # Connections, serialization, shutdown, locks, no connection left, a key added meanwhile.
+        ("08", "40", "57P", "55P03", "53300", "23505"),
+        "store_unavailable",
+        "PostgreSQL cannot be reached, or is too busy: try again later",
+    ),
+    (
+        ("53",),
+        "store_full",
+        "PostgreSQL has no room left: make room; nothing of this write was kept",
+    ),
+    (("25006",), "store_read_only", "PostgreSQL lets only read: use the primary server's address"),
+    (
+        ("28", "42501", "3D"),
+        "store_refused",
+        "PostgreSQL does not allow it: check user, password, database and rights",
+    ),
+    (
+        ("42", "3F"),
+        "schema_unknown",
+        "the tables are not as satchel made them: restore a backup, or use another database",
+    ),
+    (
+        ("XX001", "XX002", "58"),
+        "store_corrupt",
+        "PostgreSQL finds its files damaged: restore a backup",
+    ),
+)
+"""What codes begin with, and what that means; https://www.postgresql.org/docs/current/errcodes-appendix.html."""
 
 
 class Connections:
@@ -69,6 +95,7 @@ class Connections:
         self._timeout_s: Final = timeout_s
         self._most: Final = most
         self._pool: AsyncConnectionPool[Connection] | None = None
+        self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening = asyncio.Lock()
 
@@ -76,17 +103,23 @@ class Connections:
         """What ``work`` returns, given a connection; tried again while that may help.
 
         Raises:
-            StoreError: ``store_unavailable``, ``store_full``, ``store_read_only``,
-                ``store_refused``, ``schema_too_new``, ``store_failed``.
+            StoreError: see `SessionStore`.
         """
         ends = asyncio.get_running_loop().time() + self._timeout_s
-        pause = 0.01
+        pause, doubles = 0.01, 0
         while True:
+            if self._is_closed:
+                message = "the store was closed"
+                raise StoreError(message, code="store_closed")
             try:
                 pool = await self._ready(ends)
                 return await self._once(pool, work, ends)
             except (psycopg.Error, OSError, TimeoutError) as error:
                 left = ends - asyncio.get_running_loop().time()
+                doubles += isinstance(error, answers.UniqueViolation)
+                if doubles > _MOST_DOUBLES:
+                    message = "entries of the session are not where they belong: restore a backup"
+                    raise StoreError(message, code="store_corrupt") from None
                 found = _typed(error, self._timeout_s)
                 if found.code != "store_unavailable" or left <= pause:
                     raise found from None
@@ -94,7 +127,8 @@ class Connections:
             pause = min(pause * 2, 1.0)
 
     async def close(self) -> None:
-        """Ends the pool; a call opens it again."""
+        """Ends the pool."""
+        self._is_closed = True
         pool, self._pool = self._pool, None
         if pool is not None and self._loop is asyncio.get_running_loop():
             await pool.close(timeout=1.0)
@@ -170,7 +204,7 @@ async def _schema_version(connection: psycopg.AsyncConnection[Any]) -> int:
     """The version of the tables; 0 if there are none.
 
     Raises:
-        StoreError: ``schema_too_new``.
+        StoreError: ``schema_newer``.
     """
     found = await connection.execute("SELECT to_regclass('satchel_schema') IS NOT NULL")
     row = await found.fetchone()
@@ -183,7 +217,7 @@ async def _schema_version(connection: psycopg.AsyncConnection[Any]) -> int:
             f"the database's tables have version {version}, this satchel knows {len(sql.STEPS)}: "
             "use a newer satchel, or another database"
         )
-        raise StoreError(message, code="schema_too_new", value=version, limit=len(sql.STEPS))
+        raise StoreError(message, code="schema_newer", value=version, limit=len(sql.STEPS))
     return version
 
 
@@ -205,28 +239,17 @@ def _cut(connection: Connection) -> None:
 
 def _typed(error: Exception, timeout_s: float) -> StoreError:
     """The error without what the server said."""
-    code = getattr(error, "sqlstate", None) or ""
-    if isinstance(error, (TimeoutError, PoolTimeout)) or code == _CANCELLED:
-        message = f"PostgreSQL gave no answer within {timeout_s} s"
+    state = getattr(error, "sqlstate", None) or ""
+    if isinstance(error, (TimeoutError, PoolTimeout)) or state == _CANCELLED:
+        message = f"PostgreSQL gave no answer within {timeout_s:g} s"
         return StoreError(message, code="store_unavailable")
-    if isinstance(error, psycopg.OperationalError) and not code:
+    if not state and isinstance(error, psycopg.OperationalError):
         attempt = error.pgconn
-        if attempt is not None and (attempt.needs_password or attempt.used_password):
-            message = "PostgreSQL cannot be entered: check user and password in the URL"
-            return StoreError(message, code="store_refused")
-    is_lost = isinstance(error, (OSError, psycopg.OperationalError, psycopg.InterfaceError))
-    if code.startswith(_FULL):
-        message = f"PostgreSQL has no room left (code {code}): nothing was written; make room"
-        return StoreError(message, code="store_full")
-    if code.startswith(_READ_ONLY):
-        message = f"PostgreSQL only lets read (code {code}): use the primary server's address"
-        return StoreError(message, code="store_read_only")
-    if code.startswith(_REFUSED):
-        message = f"PostgreSQL does not allow it (code {code}): check the rights of the URL's user"
-        return StoreError(message, code="store_refused")
-    if code.startswith(_AGAIN) or (is_lost and not code):
-        message = f"PostgreSQL cannot be reached (code {code or 'none'}): try again later"
-        return StoreError(message, code="store_unavailable")
-    name = type(error).__name__
-    message = f"PostgreSQL failed with {name} (code {code or 'none'}); nothing was written"
-    return StoreError(message, code="store_failed")
+        # A connection that was not made has no code.
+        is_refused = attempt is not None and (attempt.needs_password or attempt.used_password)
+        state = "28000" if is_refused else "08000"
+    for starts, code, message in _SAID:
+        if state.startswith(starts):
+            return StoreError(f"{message} (SQLSTATE {state})", code=code)
+    message = f"PostgreSQL failed ({type(error).__name__}, SQLSTATE {state or 'none'})"
+    return StoreError(message, code="store_unavailable")

@@ -2,8 +2,8 @@
 
 Ids, keys, names and pointers are ``bytea``, so that they are compared byte by byte and may hold
 anything; indexes are over their SHA-256, so that they may be long. A session is one row, whose lock
-puts its writers in order. The row remembers the ids of the newest writes: a write that is sent again
-because its answer was lost is done once.
+puts its writers in order. The row remembers the ids of the newest writes: a write that is sent
+again because its answer was lost is done once.
 """
 
 from __future__ import annotations
@@ -24,26 +24,30 @@ __all__ = [
     "LOCK",
     "NOTE_CUT",
     "OPEN",
+    "PAGE_POINTERS",
     "PURGE",
     "PUT_PAGES",
     "PUT_VALUE",
     "READ",
     "RELEASE",
     "STEPS",
+    "VALUE_NAMES",
     "VERSION",
 ]
 
 _NOW: Final = "extract(epoch FROM clock_timestamp())::float8"
 _LIVE: Final = f"(s.expires_at IS NULL OR s.expires_at > {_NOW})"
 _THIS: Final = f"sha256(s.session_id) = sha256(%(id)b) AND s.session_id = %(id)b AND {_LIVE}"
-_INFO: Final = (
-    "s.session_id, s.user_id, s.version, s.length, s.created_at, s.changed_at, s.expires_at, s.parent"
-)
+_INFO: Final = """
+    s.session_id, s.user_id, s.version, s.length, s.created_at, s.changed_at, s.expires_at, s.parent
+"""
 # The 32 newest writes, 8 bytes each.
 _NOTED: Final = "substr(s.writes || %(write)b, greatest(1, octet_length(s.writes) - 247))"
 _RENEWED: Final = f"CASE WHEN s.ttl_s IS NULL THEN s.expires_at ELSE {_NOW} + s.ttl_s END"
+_LEASED: Final = f"""(%(lease)s::bigint IS NULL
+    OR coalesce(s.lease_token = %(lease)s::bigint AND s.lease_ends > {_NOW}, false))"""
 _LOCKED: Final = f"""
-    SELECT s.*, position(%(write)b IN s.writes) > 0 AS is_done
+    SELECT s.*, position(%(write)b IN s.writes) > 0 AS is_done, {_LEASED} AS is_leased
     FROM satchel_sessions s WHERE {_THIS} FOR UPDATE
 """
 
@@ -63,7 +67,10 @@ STEPS: Final = (
         ttl_s float8,
         expires_at float8,
         parent bytea,
-        writes bytea NOT NULL DEFAULT ''
+        writes bytea NOT NULL DEFAULT '',
+        lease_token bigint,
+        lease_holder bytea,
+        lease_ends float8
     ) WITH (fillfactor = 70);
     CREATE UNIQUE INDEX satchel_sessions_id ON satchel_sessions (sha256(session_id));
     CREATE INDEX satchel_sessions_order ON satchel_sessions (substr(session_id, 1, 256));
@@ -96,12 +103,6 @@ STEPS: Final = (
     );
     CREATE UNIQUE INDEX satchel_pages_pointer ON satchel_pages (session, sha256(pointer));
     ALTER TABLE satchel_pages ALTER content SET STORAGE EXTERNAL;
-    CREATE TABLE satchel_leases (
-        session bytea PRIMARY KEY,
-        token bigint NOT NULL,
-        holder bytea NOT NULL,
-        ends_at float8 NOT NULL
-    );
     """,
 )
 """One a version of the schema, oldest first: step n makes version n of version n - 1."""
@@ -115,12 +116,6 @@ PURGE: Final = (
     DELETE FROM satchel_sessions WHERE number IN (
         SELECT s.number FROM satchel_sessions s WHERE s.expires_at <= {_NOW}
         ORDER BY s.expires_at LIMIT 16 FOR UPDATE SKIP LOCKED
-    )
-    """,
-    f"""
-    DELETE FROM satchel_leases WHERE session IN (
-        SELECT session FROM satchel_leases WHERE ends_at <= {_NOW} - 60
-        LIMIT 16 FOR UPDATE SKIP LOCKED
     )
     """,
 )
@@ -143,18 +138,17 @@ INFO: Final = f"SELECT {_INFO} FROM satchel_sessions s WHERE {_THIS}"
 APPEND: Final = f"""
     WITH s AS MATERIALIZED ({_LOCKED}),
     due AS MATERIALIZED (
-        SELECT * FROM s WHERE NOT is_done
+        SELECT * FROM s WHERE NOT is_done AND is_leased
             AND (%(expected)s::bigint IS NULL OR version = %(expected)s::bigint)
     ),
     fresh AS (
         SELECT due.number, due.length + row_number() OVER (ORDER BY given.place) AS sequence,
-            given.kind, CASE WHEN given.key <> '' THEN substr(given.key, 2) END AS key,
-            given.payload
+            given.kind, nullif(given.key, '') AS key, given.payload
         FROM due, unnest(%(kinds)b::smallint[], %(keys)b::bytea[], %(payloads)b::bytea[])
             WITH ORDINALITY AS given (kind, key, payload, place)
         WHERE given.key = '' OR NOT EXISTS (
             SELECT FROM satchel_entries e WHERE e.session = due.number AND e.key IS NOT NULL
-                AND sha256(e.key) = sha256(substr(given.key, 2))
+                AND sha256(e.key) = sha256(given.key)
         )
     ),
     added AS (
@@ -172,11 +166,12 @@ APPEND: Final = f"""
         WHERE s.number = due.number
         RETURNING {_INFO}
     )
-    SELECT true, changed.* FROM changed
+    SELECT true, true, changed.* FROM changed
     UNION ALL
-    SELECT s.is_done, {_INFO} FROM s WHERE NOT EXISTS (SELECT FROM changed)
+    SELECT s.is_done, s.is_leased, {_INFO} FROM s WHERE NOT EXISTS (SELECT FROM changed)
 """
-"""Locks the session and adds what is new: whether it is done, and how the session stands.
+"""Locks the session and adds what is new: whether it is done, whether the lease
+holds, and how the session stands.
 
 The check of keys may miss an entry of a writer that was waited for; the index then refuses the row,
 and the statement is sent again.
@@ -190,7 +185,7 @@ READ: Final = f"""
 """
 
 LOCK: Final = f"""
-    SELECT s.number, s.user_id, s.version, position(%(write)b IN s.writes) > 0
+    SELECT s.number, s.user_id, s.version, position(%(write)b IN s.writes) > 0, {_LEASED}
     FROM satchel_sessions s WHERE {_THIS} FOR UPDATE
 """
 """For transactions of several statements, each of which sees what is there once it has the lock."""
@@ -240,7 +235,7 @@ PUT_VALUE: Final = f"""
     put AS (
         INSERT INTO satchel_values AS v (session, name, version, writer, payload)
         SELECT s.number, %(name)b, 1, %(write)b, %(payload)b FROM s
-        WHERE NOT s.is_done AND (coalesce(%(expected)s::bigint, 0) = 0 OR EXISTS (
+        WHERE NOT s.is_done AND s.is_leased AND (coalesce(%(expected)s::bigint, 0) = 0 OR EXISTS (
             SELECT FROM satchel_values v
             WHERE v.session = s.number AND sha256(v.name) = sha256(%(name)b)
         ))
@@ -253,14 +248,22 @@ PUT_VALUE: Final = f"""
         UPDATE satchel_sessions s SET expires_at = {_RENEWED}, writes = {_NOTED}
         FROM s AS locked, put WHERE s.number = locked.number
     )
-    SELECT (SELECT version FROM put), v.version, v.writer = %(write)b
+    SELECT (SELECT version FROM put), v.version, v.writer = %(write)b, s.is_leased
     FROM s LEFT JOIN satchel_values v
         ON v.session = s.number AND sha256(v.name) = sha256(%(name)b)
 """
-"""The version that was written; the one before, and whether it was this write that wrote it."""
+"""The version that was written; the one before, whether it was this write that wrote it, and
+whether the lease holds."""
+
+VALUE_NAMES: Final = f"""
+    SELECT v.name FROM satchel_sessions s LEFT JOIN satchel_values v ON v.session = s.number
+    WHERE {_THIS}
+"""
 
 PUT_PAGES: Final = f"""
-    WITH s AS MATERIALIZED ({_LOCKED}),
+    WITH s AS MATERIALIZED (
+        SELECT s.number FROM satchel_sessions s WHERE {_THIS} FOR UPDATE
+    ),
     put AS (
         INSERT INTO satchel_pages (session, pointer, content)
         SELECT s.number, given.pointer, given.content
@@ -274,6 +277,11 @@ PUT_PAGES: Final = f"""
 GET_PAGE: Final = f"""
     SELECT p.content FROM satchel_sessions s LEFT JOIN satchel_pages p
         ON p.session = s.number AND sha256(p.pointer) = sha256(%(pointer)b)
+    WHERE {_THIS}
+"""
+
+PAGE_POINTERS: Final = f"""
+    SELECT p.pointer FROM satchel_sessions s LEFT JOIN satchel_pages p ON p.session = s.number
     WHERE {_THIS}
 """
 
@@ -291,20 +299,27 @@ LIST_OF_USER: Final = f"""
 """
 
 DELETE: Final = f"""
-    WITH lease AS (DELETE FROM satchel_leases WHERE session = sha256(%(id)b) AND ends_at <= {_NOW})
     DELETE FROM satchel_sessions s
     WHERE sha256(s.session_id) = sha256(%(id)b) AND s.session_id = %(id)b RETURNING {_LIVE}
 """
 
 LEASE: Final = f"""
-    INSERT INTO satchel_leases AS l (session, token, holder, ends_at)
-    VALUES (sha256(%(id)b), nextval('satchel_fence'), %(holder)b, {_NOW} + %(ttl)s)
-    ON CONFLICT (session) DO UPDATE SET
-        token = excluded.token, holder = excluded.holder, ends_at = excluded.ends_at
-    WHERE l.ends_at <= {_NOW} OR l.holder = excluded.holder
-    RETURNING token
+    WITH s AS MATERIALIZED (
+        SELECT s.number, s.lease_holder, s.lease_ends FROM satchel_sessions s
+        WHERE {_THIS} FOR UPDATE
+    ),
+    got AS (
+        UPDATE satchel_sessions t SET lease_token = nextval('satchel_fence'),
+            lease_holder = %(holder)b, lease_ends = {_NOW} + %(ttl)s
+        FROM s WHERE t.number = s.number
+            AND (s.lease_ends IS NULL OR s.lease_ends <= {_NOW} OR s.lease_holder = %(holder)b)
+        RETURNING t.lease_token
+    )
+    SELECT (SELECT lease_token FROM got) FROM s
 """
+"""The token; nothing in its place while another holds the lease."""
 
-RELEASE: Final = (
-    "DELETE FROM satchel_leases WHERE session = sha256(%(id)b) AND holder = %(holder)b"
-)
+RELEASE: Final = """
+    UPDATE satchel_sessions SET lease_token = NULL, lease_holder = NULL, lease_ends = NULL
+    WHERE sha256(session_id) = sha256(%(id)b) AND session_id = %(id)b AND lease_token = %(token)s
+"""

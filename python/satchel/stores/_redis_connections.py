@@ -1,4 +1,4 @@
-"""Connections to Redis or Valkey: scripts that are sent again, and a look at how the server keeps data.
+"""Connections to Redis or Valkey: scripts that are sent again, and how the server keeps data.
 
 A script whose answer was lost is sent again until the time is over; scripts know the writes that
 they have done. What the server says may name keys, so errors tell its first word only.
@@ -38,10 +38,43 @@ _OWN: Final = {
 
 _OURS_ALONE: Final = frozenset({"protocol", "decode_responses", "encoding", "encoding_errors"})
 
-_AGAIN: Final = (
-    *("BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "NOREPLICAS", "TRYAGAIN", "UNBLOCKED"),
+_SAID: Final = (
+    (
+        ("OOM", "MISCONF"),
+        "store_full",
+        "the Redis server has no room left: make room; nothing of this write was kept",
+    ),
+    (
+        ("READONLY",),
+        "store_read_only",
+        "the Redis server lets only read: use the primary server's address",
+    ),
+    (
+        ("NOAUTH", "NOPERM", "WRONGPASS"),
+        "store_refused",
+        "the Redis server does not allow it: check user, password and rights",
+    ),
+    (
+        ("BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "NOREPLICAS", "TRYAGAIN"),
+        "store_unavailable",
+        "the Redis server is not ready: try again later",
+    ),
+    (
+        ("WRONGTYPE",),
+        "store_corrupt",
+        "a key of the store holds something else: give it a prefix of its own in the URL",
+    ),
 )
-_REFUSED: Final = ("NOAUTH", "NOPERM", "WRONGPASS")
+"""First words of the server's errors, and what they mean."""
+
+_CLASSES: Final = (
+    (answers.OutOfMemoryError, "OOM"),
+    (answers.ReadOnlyError, "READONLY"),
+    (answers.AuthenticationError, "WRONGPASS"),
+    (answers.NoPermissionError, "NOPERM"),
+    (answers.BusyLoadingError, "LOADING"),
+)
+"""Errors whose first word the client takes away."""
 
 
 class Connections:
@@ -71,11 +104,13 @@ class Connections:
             message = "durability=power is for one server, not for a cluster"
             raise InputError(message, code="invalid_value")
         self._most: Final = most
-        self._client: Any = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        # Made at once, so that a URL that cannot be read is said to be so at once.
+        self._client: Any = self._made()
+        self._opened_in: asyncio.AbstractEventLoop | None = None
         self._opening = asyncio.Lock()
-        self.is_append_only: bool = False
-        self._client = self._made()
+        self._is_checked = False
+        self._is_closed = False
+        self.is_append_only: bool = True
 
     async def run(
         self, script: str, keys: Sequence[bytes], *given: object, is_write: bool = True
@@ -83,13 +118,15 @@ class Connections:
         """What a script returns; sent again while that may help.
 
         Raises:
-            StoreError: ``store_unavailable``, ``store_full``, ``store_read_only``,
-                ``store_refused``, ``store_unsafe``, ``store_failed``.
+            StoreError: see `SessionStore`; ``store_unsafe``.
         """
         loop = asyncio.get_running_loop()
         ends = loop.time() + self._timeout_s
         pause = 0.01
         while True:
+            if self._is_closed:
+                message = "the store was closed"
+                raise StoreError(message, code="store_closed")
             try:
                 async with asyncio.timeout_at(ends):
                     await self._ready()
@@ -107,9 +144,10 @@ class Connections:
             pause = min(pause * 2, 1.0)
 
     async def close(self) -> None:
-        """Ends the connections; a call opens them again."""
-        if self._loop is asyncio.get_running_loop():
-            self._loop = None
+        """Ends the connections."""
+        self._is_closed = True
+        if self._opened_in is asyncio.get_running_loop():
+            self._opened_in = None
             await self._client.aclose()
 
     async def _once(
@@ -134,16 +172,16 @@ class Connections:
 
     async def _ready(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._loop is loop:
+        if self._opened_in is loop and self._is_checked:
             return
-        if self._loop is not None:
+        if self._opened_in is not loop:
             # What is left of a loop that has ended cannot be closed from here.
             self._client, self._opening = self._made(), asyncio.Lock()
-            self._loop = None
+            self._opened_in = loop
         async with self._opening:
-            if self._loop is not loop:
+            if not self._is_checked:
                 await self._check()
-                self._loop = loop
+                self._is_checked = True
 
     async def _check(self) -> None:
         """Whether the server may lose what it has acknowledged.
@@ -162,7 +200,9 @@ class Connections:
         if not said:
             faults.append("it does not say how it keeps data (INFO)")
         elif not self.is_append_only:
-            faults.append("it keeps no append-only file, so a crash loses sessions (appendonly yes)")
+            faults.append(
+                "it keeps no append-only file, so a crash loses sessions (appendonly yes)"
+            )
         policy = str(said.get("maxmemory_policy", "noeviction"))
         if policy != "noeviction" and int(said.get("maxmemory", 0)) > 0:
             faults.append(f"when full, it deletes sessions ({shown(policy)}: set noeviction)")
@@ -188,8 +228,9 @@ class Connections:
             if self._is_cluster:
                 return client.RedisCluster.from_url(self._url, **settings)
             settings["timeout"] = self._timeout_s
-            pool = client.BlockingConnectionPool.from_url(self._url, **settings)
-            return client.Redis.from_pool(pool)
+            # Whoever finds all connections in use waits for one.
+            kind: Any = client.BlockingConnectionPool
+            return client.Redis.from_pool(kind.from_url(self._url, **settings))
         except (ValueError, TypeError):
             # The reason may repeat the URL, and that may hold a password.
             message = "the redis:// URL cannot be read"
@@ -224,32 +265,25 @@ def _merged(said: dict[str, Any]) -> dict[str, Any]:
         if "aof_enabled" in node:
             merged["aof_enabled"] = min(int(node["aof_enabled"]), merged.get("aof_enabled", 1))
         if node.get("maxmemory_policy", "noeviction") != "noeviction" or not merged:
-            merged |= {name: node[name] for name in ("maxmemory", "maxmemory_policy") if name in node}
+            merged |= {
+                name: node[name] for name in ("maxmemory", "maxmemory_policy") if name in node
+            }
     return merged
 
 
 def _typed(error: Exception, timeout_s: float) -> StoreError:
     """The error without what the server said."""
     if isinstance(error, (TimeoutError, answers.TimeoutError)):
-        message = f"the Redis server gave no answer within {timeout_s} s"
+        message = f"the Redis server gave no answer within {timeout_s:g} s"
         return StoreError(message, code="store_unavailable")
-    first = re.match(r"[A-Z]{2,20}\b", str(error))
-    word = first[0] if first else type(error).__name__
-    if isinstance(error, answers.OutOfMemoryError) or word in ("OOM", "MISCONF"):
-        message = f"the Redis server has no room left ({word}): nothing was written; make room"
-        return StoreError(message, code="store_full")
-    if isinstance(error, answers.ReadOnlyError) or word == "READONLY":
-        message = "the Redis server only lets read: use the primary server's address"
-        return StoreError(message, code="store_read_only")
-    is_refused = isinstance(error, (answers.AuthenticationError, answers.NoPermissionError))
-    if is_refused or word in _REFUSED:
-        message = "the Redis server does not allow it: check user, password and rights in the URL"
+    found = re.match(r"[A-Z]{2,20}\b", str(error))
+    word = found[0] if found else type(error).__name__
+    word = next((said for one, said in _CLASSES if isinstance(error, one)), word)
+    for words, code, message in _SAID:
+        if word in words:
+            return StoreError(f"{message} ({word})", code=code)
+    if isinstance(error, answers.ResponseError):
+        message = f"the server refused the command ({word}): is it Redis 5 or Valkey, or newer?"
         return StoreError(message, code="store_refused")
-    is_lost = isinstance(
-        error, (OSError, answers.ConnectionError, answers.ClusterError, answers.RedisClusterException)
-    )
-    if is_lost or word in _AGAIN:
-        message = f"the Redis server cannot be reached ({word}): try again later"
-        return StoreError(message, code="store_unavailable")
-    message = f"the Redis server refused the command ({word}): is it Redis 5 or Valkey, or newer?"
-    return StoreError(message, code="store_failed")
+    message = f"the Redis server cannot be reached ({type(error).__name__}): try again later"
+    return StoreError(message, code="store_unavailable")

@@ -7,6 +7,7 @@ A session is one hash, so that it expires, is evicted or deleted whole. Its fiel
 ``i u p``      session id, user id, parent
 ``n l d``      version, length, how often the log was cut
 ``c t s x``    made, changed, time to live, end: seconds
+``z y h``      token of the lease, its end in microseconds, who took it
 ``w``          ids of the newest writes, 8 bytes each, so that one sent twice is done once
 ``e<number>``  an entry: kind, coding, length of the key plus one (4 bytes), key, payload
 ``k<key>``     that an entry with this key is there
@@ -14,8 +15,8 @@ A session is one hash, so that it expires, is evicted or deleted whole. Its fiel
 ``P<pointer>`` a page
 =============  ===================================================================
 
-Every script first says how things stand: ``ok``, ``none``, ``newer``, ``user``, ``conflict``,
-``exists`` or ``corrupt``.
+Every script first says how things stand: ``ok``, ``none``, ``newer``, ``user``, ``lost``
+(the lease), ``conflict``, ``exists`` or ``corrupt``.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ __all__ = [
     "INFO",
     "LEASE",
     "LIST",
+    "NAMES",
     "OPEN",
-    "POINTERS",
     "PUT_PAGES",
     "PUT_VALUE",
     "READ",
@@ -58,6 +59,15 @@ local function info()
     local found = redis.call('HMGET', key, 'i', 'u', 'n', 'l', 'c', 't', 'x', 'p')
     table.insert(found, 1, 'ok')
     return found
+end
+local function micros()
+    local t = redis.call('TIME')
+    return tonumber(t[1]) * 1000000 + tonumber(t[2])
+end
+local function has_lost(token)
+    if token == '' then return false end
+    local held, ends = unpack(redis.call('HMGET', key, 'z', 'y'))
+    return held ~= token or tonumber(ends) <= micros()
 end
 local function wrong()
     local f = redis.call('HGET', key, 'f')
@@ -112,10 +122,11 @@ APPEND: Final = (
     + """
 if bad then return bad end
 if is_done(ARGV[1]) then return info() end
+if has_lost(ARGV[2]) then return {'lost'} end
 local version, length = unpack(redis.call('HMGET', key, 'n', 'l'))
-if ARGV[2] ~= '' and ARGV[2] ~= version then return {'conflict', version} end
+if ARGV[3] ~= '' and ARGV[3] ~= version then return {'conflict', version} end
 local added = 0
-for at = 3, #ARGV, 2 do
+for at = 4, #ARGV, 2 do
     local name = ARGV[at]
     if name == '' or redis.call('HSETNX', key, name, '') == 1 then
         added = added + 1
@@ -131,7 +142,7 @@ renew()
 return info()
 """
 )
-"""Write, expected version or nothing, then pairs of key field or nothing, and entry."""
+"""Write, lease and expected version or nothing, then pairs of key field or nothing, and entry."""
 
 READ: Final = (
     _COMMON
@@ -161,9 +172,10 @@ TRUNCATE: Final = (
     + """
 if bad then return bad end
 if is_done(ARGV[1]) then return info() end
+if has_lost(ARGV[2]) then return {'lost'} end
 local version, length = unpack(redis.call('HMGET', key, 'n', 'l'))
-if ARGV[2] ~= '' and ARGV[2] ~= version then return {'conflict', version} end
-local kept = tonumber(ARGV[3])
+if ARGV[3] ~= '' and ARGV[3] ~= version then return {'conflict', version} end
+local kept = tonumber(ARGV[4])
 if kept < tonumber(length) then
     for at = tonumber(length), kept + 1, -1 do
         local name = 'e' .. number(at)
@@ -182,7 +194,7 @@ renew()
 return info()
 """
 )
-"""Write, expected version or nothing, length."""
+"""Write, lease and expected version or nothing, length."""
 
 GET: Final = _COMMON + "return bad or {'ok', unpack(redis.call('HMGET', key, unpack(ARGV)))}"
 """Fields of the session."""
@@ -191,21 +203,22 @@ PUT_VALUE: Final = (
     _COMMON
     + """
 if bad then return bad end
-local name = ARGV[2]
+local name = ARGV[3]
 local stamp = redis.call('HGET', key, 'V' .. name)
 local version, writer = 0, ''
 if stamp then version, writer = tonumber(string.sub(stamp, 9)), string.sub(stamp, 1, 8) end
 if writer == ARGV[1] then return {'ok', number(version)} end
-if is_done(ARGV[1]) or (ARGV[3] ~= '' and tonumber(ARGV[3]) ~= version) then
+if has_lost(ARGV[2]) then return {'lost'} end
+if is_done(ARGV[1]) or (ARGV[4] ~= '' and tonumber(ARGV[4]) ~= version) then
     return {'conflict', number(version)}
 end
-redis.call('HSET', key, 'v' .. name, ARGV[4], 'V' .. name, ARGV[1] .. number(version + 1))
+redis.call('HSET', key, 'v' .. name, ARGV[5], 'V' .. name, ARGV[1] .. number(version + 1))
 note(ARGV[1])
 renew()
 return {'ok', number(version + 1)}
 """
 )
-"""Write, name, expected version or nothing, payload."""
+"""Write, lease or nothing, name, expected version or nothing, payload."""
 
 PUT_PAGES: Final = (
     _COMMON
@@ -218,17 +231,18 @@ return {'ok'}
 )
 """Pairs of pointer and page."""
 
-POINTERS: Final = (
+NAMES: Final = (
     _COMMON
     + """
 if bad then return bad end
 local found = {'ok'}
 for _, name in ipairs(redis.call('HKEYS', key)) do
-    if string.sub(name, 1, 1) == 'P' then found[#found + 1] = name end
+    if string.sub(name, 1, 1) == ARGV[1] then found[#found + 1] = name end
 end
 return found
 """
 )
+"""Fields that begin with a letter."""
 
 BRANCH: Final = (
     _COMMON
@@ -266,26 +280,34 @@ return {redis.call('UNLINK', key) == 1 and 'ok' or 'none'}
 """
 )
 
-LEASE: Final = """
-local t = redis.call('TIME')
-local now = tonumber(t[1]) * 1000000 + tonumber(t[2])
-local holder, token, ends = unpack(redis.call('HMGET', KEYS[1], 'h', 't', 'x'))
-if holder and holder ~= ARGV[1] and tonumber(ends) > now then return 0 end
-local new = math.max(now, (tonumber(token or 0)) + 1)
-redis.call('HSET', KEYS[1], 'h', ARGV[1], 't', string.format('%.0f', new),
-    'x', string.format('%.0f', now + tonumber(ARGV[2]) * 1000000))
-redis.call('PEXPIRE', KEYS[1], string.format('%.0f', tonumber(ARGV[2]) * 1000 + 86400000))
-return string.format('%.0f', new)
+LEASE: Final = (
+    _COMMON
+    + """
+if bad then return bad end
+local holder, ends = unpack(redis.call('HMGET', key, 'h', 'y'))
+local now = micros()
+if holder and holder ~= ARGV[1] and tonumber(ends) > now then return {'ok', 0} end
+local token = number(math.max(now, tonumber(redis.call('GET', KEYS[2]) or 0) + 1))
+redis.call('HSET', key, 'h', ARGV[1], 'z', token, 'y', number(now + tonumber(ARGV[2]) * 1000000))
+redis.call('SET', KEYS[2], token, 'PX', 86400000)
+return {'ok', token}
 """
+)
 """Holder and seconds: the token, 0 while another holds it.
 
-The key stays a day longer than the lease, so that tokens grow even if the clock is set back.
+A second key keeps the newest token for a day, so that tokens grow over the lives of the session,
+even if the clock is set back.
 """
 
-RELEASE: Final = """
-if redis.call('HGET', KEYS[1], 'h') == ARGV[1] then redis.call('HDEL', KEYS[1], 'h') end
-return 1
+RELEASE: Final = (
+    _COMMON
+    + """
+if bad then return bad end
+if redis.call('HGET', key, 'z') == ARGV[1] then redis.call('HDEL', key, 'h', 'y', 'z') end
+return {'ok'}
 """
+)
+"""Token."""
 
 ADMIT: Final = """
 local t = redis.call('TIME')

@@ -8,12 +8,12 @@ of its session's row, and may be sent again after a lost connection without bein
 from __future__ import annotations
 
 import asyncio
-import random
 import secrets
 import zlib
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from satchel._arguments import whole_number
 from satchel.errors import StoreError
 from satchel.stores import _postgres_sql as sql
 from satchel.stores._postgres_connections import Connections
@@ -23,10 +23,15 @@ from satchel.stores.base import (
     SessionInfo,
     Value,
     check_id,
+    check_payload,
+    checked_entries,
     checked_limit,
     conflict,
+    exists,
     fresh_entries,
+    lease_lost,
     not_found,
+    wait_for_lease,
     wrong_user,
 )
 
@@ -37,9 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresStore"]
 
-_KINDS: Final = ("message", "event")
+_KINDS: Final[tuple[Literal["message", "event"], ...]] = ("message", "event")
 _MOST: Final = 2**62
-_POLL_S: Final = 0.2
 
 
 class PostgresStore:
@@ -84,23 +88,29 @@ class PostgresStore:
         return _info(_found(await self._rows(sql.INFO, {"id": _bytes(session_id)})))
 
     async def append(
-        self, session_id: str, entries: Sequence[Entry], *, expected_version: int | None = None
+        self,
+        session_id: str,
+        entries: Sequence[Entry],
+        *,
+        expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> SessionInfo:
         """See `SessionStore.append`."""
-        fresh = fresh_entries(entries, set())
+        fresh = fresh_entries(checked_entries(entries), set())
         given = {
             "id": _bytes(session_id),
             "expected": expected_version,
+            "lease": None if lease is None else lease.token,
             "write": secrets.token_bytes(8),
             "kinds": [_KINDS.index(entry.kind) for entry in fresh],
-            # A letter before each, so that an empty one is not none.
-            "keys": [b"" if entry.key is None else b"k" + _bytes(entry.key) for entry in fresh],
+            # No key is empty.
+            "keys": [b"" if entry.key is None else _bytes(entry.key) for entry in fresh],
             "payloads": [entry.payload for entry in fresh],
         }
-        is_done, *found = _found(await self._rows(sql.APPEND, given))
+        is_done, is_leased, *found = _found(await self._rows(sql.APPEND, given))
         info = _info(found)
-        if not is_done and expected_version is not None:
-            raise conflict(info.version, expected_version)
+        if not is_done:
+            raise lease_lost() if not is_leased else conflict(info.version, expected_version or 0)
         return info
 
     async def read(
@@ -109,14 +119,13 @@ class PostgresStore:
         """See `SessionStore.read`.
 
         Raises:
-            StoreError: ``corrupt_log`` if entries are missing in the database.
+            StoreError: ``store_corrupt`` if entries are missing in the database.
         """
+        whole_number("after", after)
         checked_limit(limit)
         last = _MOST if limit is None else after + limit
-        rows = await self._rows(
-            sql.READ, {"id": _bytes(session_id), "after": after, "last": last}
-        )
-        length = _found(rows)[0]
+        rows = await self._rows(sql.READ, {"id": _bytes(session_id), "after": after, "last": last})
+        length: int = _found(rows)[0]
         wanted = max(0, min(length, last) - after)
         found = [row for row in rows if row[1] is not None]
         if len(found) != wanted or (found and found[-1][1] != after + wanted):
@@ -124,23 +133,32 @@ class PostgresStore:
                 f"the log has {len(found)} of {wanted} entries behind {after}: the database was "
                 "changed by something else; restore it from a backup, or rewind the session"
             )
-            raise StoreError(message, code="corrupt_log", value=len(found), limit=wanted)
-        return [
-            Entry(_KINDS[kind], payload, None if key is None else _text(key), sequence)  # type: ignore[arg-type] - a check of the table
-            for _, sequence, kind, payload, key in found
-        ]
+            raise StoreError(message, code="store_corrupt", value=len(found), limit=wanted)
+        return [_entry(row) for row in found]
 
     async def truncate(
-        self, session_id: str, length: int, *, expected_version: int | None = None
+        self,
+        session_id: str,
+        length: int,
+        *,
+        expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> SessionInfo:
         """See `SessionStore.truncate`."""
-        checked_limit(length)
-        given = {"id": _bytes(session_id), "write": secrets.token_bytes(8), "length": length}
+        given = {
+            "id": _bytes(session_id),
+            "length": min(whole_number("length", length), _MOST),
+            "lease": None if lease is None else lease.token,
+            "write": secrets.token_bytes(8),
+        }
 
         async def work(connection: Connection) -> SessionInfo:
             async with connection.transaction():
-                number, _, version, is_done = _found(await _all(connection, sql.LOCK, given))
+                found = _found(await _all(connection, sql.LOCK, given))
+                number, _, version, is_done, is_leased = found
                 if not is_done:
+                    if not is_leased:
+                        raise lease_lost()
                     if expected_version not in (None, version):
                         raise conflict(version, expected_version)
                     await connection.execute(sql.CUT, {**given, "number": number})
@@ -153,27 +171,27 @@ class PostgresStore:
         self, session_id: str, target_id: str, *, length: int, user_id: str | None = None
     ) -> SessionInfo:
         """See `SessionStore.branch`."""
-        checked_limit(length)
         check_id("target_id", target_id)
+        kept = min(whole_number("length", length), _MOST)
         user = None if user_id is None else _bytes(user_id)
         target = _bytes(target_id)
         write = secrets.token_bytes(8)
-        given = {"id": _bytes(session_id), "target": target, "write": write, "length": length}
+        given = {"target": target, "write": write, "length": kept, "lease": None}
 
         async def work(connection: Connection) -> SessionInfo:
             async with connection.transaction():
-                number, owner, _, _ = _found(await _all(connection, sql.LOCK, given))
+                source = {**given, "id": _bytes(session_id)}
+                number, owner, *_ = _found(await _all(connection, sql.LOCK, source))
                 if owner != user:
                     raise wrong_user()
                 await connection.execute(sql.PURGE[0], {"id": target})
                 rows = await _all(connection, sql.BRANCH, {**given, "number": number})
                 if rows:
                     return _info(rows[0])
-                there = await _all(connection, sql.LOCK, {"id": target, "write": write})
+                there = await _all(connection, sql.LOCK, {**given, "id": target})
                 if there and there[0][3]:
                     return _info(_found(await _all(connection, sql.INFO, {"id": target})))
-            message = "there is a session with the id of the branch"
-            raise StoreError(message, code="session_exists")
+            raise exists()
 
         return await self._connections.call(work)
 
@@ -184,31 +202,43 @@ class PostgresStore:
         return None if version is None else Value(payload, version)
 
     async def put_value(
-        self, session_id: str, name: str, payload: bytes, *, expected_version: int | None = None
+        self,
+        session_id: str,
+        name: str,
+        payload: bytes,
+        *,
+        expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> int:
         """See `SessionStore.put_value`."""
         given = {
             "id": _bytes(session_id),
-            "name": _bytes(name),
-            "payload": payload,
+            "name": _bytes(check_id("name", name)),
+            "payload": check_payload(payload),
             "expected": expected_version,
+            "lease": None if lease is None else lease.token,
             "write": secrets.token_bytes(8),
         }
-        written, before, is_ours = _found(await self._rows(sql.PUT_VALUE, given))
+        found = _found(await self._rows(sql.PUT_VALUE, given))
+        written, before, is_ours, is_leased = found
         if written is not None:
             return int(written)
         if is_ours:
             return int(before)
-        raise conflict(before or 0, expected_version or 0)
+        raise conflict(before or 0, expected_version or 0) if is_leased else lease_lost()
+
+    async def value_names(self, session_id: str) -> list[str]:
+        """See `SessionStore.value_names`."""
+        return await self._texts(sql.VALUE_NAMES, session_id)
 
     async def put_pages(self, session_id: str, pages: Mapping[str, bytes]) -> None:
         """See `SessionStore.put_pages`."""
-        contents = await asyncio.to_thread(lambda: [zlib.compress(one) for one in pages.values()])
+        pointers = [_bytes(check_id("pointer", pointer)) for pointer in pages]
+        plain = [check_payload(payload) for payload in pages.values()]
         given = {
             "id": _bytes(session_id),
-            "pointers": [_bytes(pointer) for pointer in pages],
-            "contents": contents,
-            "write": b"\0" * 9,
+            "pointers": pointers,
+            "contents": await asyncio.to_thread(lambda: [zlib.compress(one) for one in plain]),
         }
         _found(await self._rows(sql.PUT_PAGES, given))
 
@@ -216,7 +246,7 @@ class PostgresStore:
         """See `SessionStore.get_page`.
 
         Raises:
-            StoreError: ``corrupt_page`` if it cannot be read back.
+            StoreError: ``corrupt_entry`` if it cannot be read back.
         """
         given = {"id": _bytes(session_id), "pointer": _bytes(pointer)}
         [content] = _found(await self._rows(sql.GET_PAGE, given))
@@ -226,7 +256,11 @@ class PostgresStore:
             return await asyncio.to_thread(zlib.decompress, content)
         except zlib.error:
             message = f"a page of {len(content)} bytes cannot be read: restore it from a backup"
-            raise StoreError(message, code="corrupt_page", value=len(content)) from None
+            raise StoreError(message, code="corrupt_entry", value=len(content)) from None
+
+    async def page_pointers(self, session_id: str) -> list[str]:
+        """See `SessionStore.page_pointers`."""
+        return await self._texts(sql.PAGE_POINTERS, session_id)
 
     async def list_sessions(
         self, *, user_id: str | None = None, after: str | None = None, limit: int = 100
@@ -252,23 +286,25 @@ class PostgresStore:
     ) -> AsyncGenerator[Lease]:
         """See `SessionStore.lease`; tokens grow over all sessions of the database."""
         given = {"id": _bytes(session_id), "holder": secrets.token_bytes(16), "ttl": ttl_s}
-        loop = asyncio.get_running_loop()
-        ends, pause = loop.time() + timeout_s, 0.01
-        while not (rows := await self._rows(sql.LEASE, given)):
-            if loop.time() >= ends:
-                message = f"another holds the session's lease for more than {timeout_s} s"
-                raise StoreError(message, code="lease_timeout")
-            spread = pause * random.uniform(0.5, 1.5)  # noqa: S311 - spreads those who wait
-            await asyncio.sleep(max(0.0, min(spread, ends - loop.time())))
-            pause = min(pause * 2, _POLL_S)
+
+        async def attempt() -> Lease | None:
+            [token] = _found(await self._rows(sql.LEASE, given))
+            return None if token is None else Lease(token)
+
+        lease = await wait_for_lease(attempt, timeout_s)
         try:
-            yield Lease(int(rows[0][0]))
+            yield lease
         finally:
-            await self._rows(sql.RELEASE, given)
+            await self._rows(sql.RELEASE, {"id": given["id"], "token": lease.token})
 
     async def close(self) -> None:
         """See `SessionStore.close`."""
         await self._connections.close()
+
+    async def _texts(self, statement: Any, session_id: str) -> list[str]:  # noqa: ANN401 - see `_rows`
+        rows = await self._rows(statement, {"id": _bytes(session_id)})
+        _found(rows)
+        return sorted(_text(row[0]) for row in rows if row[0] is not None)
 
     async def _rows(self, statement: Any, given: Mapping[str, Any]) -> list[tuple[Any, ...]]:  # noqa: ANN401 - psycopg's own type of a literal
         return await self._connections.call(lambda one: _all(one, statement, given))
@@ -302,6 +338,11 @@ def _info(row: Sequence[Any]) -> SessionInfo:
         expires_at=expires_at,
         parent=None if parent is None else _text(parent),
     )
+
+
+def _entry(row: Sequence[Any]) -> Entry:
+    _, sequence, kind, payload, key = row
+    return Entry(_KINDS[kind], payload, None if key is None else _text(key), sequence)
 
 
 def _bytes(text: str) -> bytes:

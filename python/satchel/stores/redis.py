@@ -7,8 +7,8 @@ done twice. Beside the sessions there is an index of each user's, so keys are ne
 
 The URL's query may say ``checks`` (``refuse`` a server that may lose what it acknowledged, only
 ``warn``, or ``off``), ``durability`` (``process``: what the server's append-only file does;
-``power``: wait until it is on the disk), ``prefix`` of the keys, ``cluster=true`` and ``timeout_s``.
-Everything else in it is redis-py's.
+``power``: wait until it is on the disk), ``prefix`` of the keys, ``cluster=true`` and
+``timeout_s``. Everything else in it is redis-py's.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import random
 import secrets
 import struct
 import zlib
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from satchel._arguments import whole_number
 from satchel.errors import StoreError
 from satchel.stores import _redis_scripts as scripts
 from satchel.stores._redis_connections import Connections
@@ -32,10 +32,15 @@ from satchel.stores.base import (
     SessionInfo,
     Value,
     check_id,
+    check_payload,
+    checked_entries,
     checked_limit,
     conflict,
+    exists,
     fresh_entries,
+    lease_lost,
     not_found,
+    wait_for_lease,
     wrong_user,
 )
 
@@ -45,7 +50,6 @@ if TYPE_CHECKING:
 __all__ = ["RedisStore"]
 
 _MOST: Final = 2**52
-_POLL_S: Final = 0.2
 _CHUNK_BYTES: Final = 4 * 2**20
 """How much one answer or request carries, about: the server does nothing else meanwhile."""
 _SQUEEZED_BYTES: Final = 256
@@ -57,7 +61,7 @@ class RedisStore:
     """Keeps sessions in a Redis or Valkey server.
 
     Args:
-        url: ``redis://user:password@host:port/0?...``, or ``rediss`` (TLS), ``valkey``, ``valkeys``.
+        url: ``redis://user:password@host:port/0?...``; also ``rediss``, ``valkey``, ``valkeys``.
         max_connections: of this store.
 
     Raises:
@@ -69,7 +73,7 @@ class RedisStore:
 
     @property
     def is_durable(self) -> bool:
-        """Whether the server keeps an append-only file; False before the first use."""
+        """Whether the server keeps an append-only file; True before it was asked."""
         return self._connections.is_append_only
 
     async def open(
@@ -93,11 +97,16 @@ class RedisStore:
         return _info(await self._session(scripts.INFO, session_id, is_write=False))
 
     async def append(
-        self, session_id: str, entries: Sequence[Entry], *, expected_version: int | None = None
+        self,
+        session_id: str,
+        entries: Sequence[Entry],
+        *,
+        expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> SessionInfo:
         """See `SessionStore.append`."""
-        given: list[object] = [secrets.token_bytes(8), _number(expected_version)]
-        for entry in fresh_entries(entries, set()):
+        given: list[object] = [*_started(lease), _number(expected_version)]
+        for entry in fresh_entries(checked_entries(entries), set()):
             given.append("" if entry.key is None else b"k" + _bytes(entry.key))
             given.append(_packed(entry))
         found = await self._session(scripts.APPEND, session_id, *given, expected=expected_version)
@@ -109,9 +118,10 @@ class RedisStore:
         """See `SessionStore.read`.
 
         Raises:
-            StoreError: ``corrupt_log`` if entries are missing, ``corrupt_entry`` if one cannot be
+            StoreError: ``store_corrupt`` if entries are missing, ``corrupt_entry`` if one cannot be
                 read back.
         """
+        whole_number("after", after)
         checked_limit(limit)
         last = _MOST if limit is None else after + limit
         while True:
@@ -131,22 +141,25 @@ class RedisStore:
             # Cut in the middle of it: read once more.
 
     async def truncate(
-        self, session_id: str, length: int, *, expected_version: int | None = None
+        self,
+        session_id: str,
+        length: int,
+        *,
+        expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> SessionInfo:
         """See `SessionStore.truncate`."""
-        checked_limit(length)
-        given = (secrets.token_bytes(8), _number(expected_version), length)
-        found = await self._session(
-            scripts.TRUNCATE, session_id, *given, expected=expected_version
-        )
+        kept = whole_number("length", length)
+        given = (*_started(lease), _number(expected_version), kept)
+        found = await self._session(scripts.TRUNCATE, session_id, *given, expected=expected_version)
         return _info(found)
 
     async def branch(
         self, session_id: str, target_id: str, *, length: int, user_id: str | None = None
     ) -> SessionInfo:
         """See `SessionStore.branch`."""
-        checked_limit(length)
         check_id("target_id", target_id)
+        whole_number("length", length)
         if (await self.info(session_id)).user_id != user_id:
             raise wrong_user()
         entries = await self.read(session_id, limit=length)
@@ -156,7 +169,7 @@ class RedisStore:
         staged = target + b":" + write.hex().encode()
         # Aside first, so that the branch is there whole or not at all.
         await self._stage(staged, _fields(entries))
-        pointers = await self._session(scripts.POINTERS, session_id, is_write=False)
+        pointers = await self._session(scripts.NAMES, session_id, "P", is_write=False)
         for at in range(0, len(pointers), 16):
             names = pointers[at : at + 16]
             pages = await self._session(scripts.GET, session_id, *names, is_write=False)
@@ -178,29 +191,42 @@ class RedisStore:
         return None if payload is None else Value(payload, int(stamp[8:]))
 
     async def put_value(
-        self, session_id: str, name: str, payload: bytes, *, expected_version: int | None = None
+        self,
+        session_id: str,
+        name: str,
+        payload: bytes,
+        *,
+        expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> int:
         """See `SessionStore.put_value`."""
+        named = _bytes(check_id("name", name))
         expected = _number(expected_version)
-        given = (secrets.token_bytes(8), _bytes(name), expected, payload)
+        given = (*_started(lease), named, expected, check_payload(payload))
         found = await self._session(
             scripts.PUT_VALUE, session_id, *given, expected=expected_version
         )
         return int(found[0])
 
+    async def value_names(self, session_id: str) -> list[str]:
+        """See `SessionStore.value_names`."""
+        return await self._names(session_id, "v")
+
     async def put_pages(self, session_id: str, pages: Mapping[str, bytes]) -> None:
         """See `SessionStore.put_pages`."""
-        contents = await asyncio.to_thread(lambda: [zlib.compress(one) for one in pages.values()])
+        pointers = [_bytes(check_id("pointer", pointer)) for pointer in pages]
+        plain = [check_payload(payload) for payload in pages.values()]
+        contents = await asyncio.to_thread(lambda: [zlib.compress(one) for one in plain])
         given: list[object] = []
-        for pointer, content in zip(pages, contents, strict=True):
-            given += [_bytes(pointer), content]
+        for pointer, content in zip(pointers, contents, strict=True):
+            given += [pointer, content]
         await self._session(scripts.PUT_PAGES, session_id, *given)
 
     async def get_page(self, session_id: str, pointer: str) -> bytes | None:
         """See `SessionStore.get_page`.
 
         Raises:
-            StoreError: ``corrupt_page`` if it cannot be read back.
+            StoreError: ``corrupt_entry`` if it cannot be read back.
         """
         field = b"P" + _bytes(pointer)
         [content] = await self._session(scripts.GET, session_id, field, is_write=False)
@@ -210,7 +236,11 @@ class RedisStore:
             return await asyncio.to_thread(zlib.decompress, content)
         except zlib.error:
             message = f"a page of {len(content)} bytes cannot be read: restore it from a backup"
-            raise StoreError(message, code="corrupt_page", value=len(content)) from None
+            raise StoreError(message, code="corrupt_entry", value=len(content)) from None
+
+    async def page_pointers(self, session_id: str) -> list[str]:
+        """See `SessionStore.page_pointers`."""
+        return await self._names(session_id, "P")
 
     async def list_sessions(
         self, *, user_id: str | None = None, after: str | None = None, limit: int = 100
@@ -222,9 +252,7 @@ class RedisStore:
         index = self._index(user_id)
         while len(found) < wanted:
             count = min(max(wanted - len(found), 16), 256)
-            pairs = await self._connections.run(
-                scripts.LIST, index, start, count, is_write=False
-            )
+            pairs = await self._connections.run(scripts.LIST, index, start, count, is_write=False)
             ids, scores = pairs[::2], pairs[1::2]
             infos = await self._infos(ids)
             gone = [
@@ -248,9 +276,7 @@ class RedisStore:
     async def delete(self, session_id: str) -> bool:
         """See `SessionStore.delete`."""
         own = _bytes(session_id)
-        found = await self._connections.run(
-            scripts.INFO, [self._key(session_id)], is_write=False
-        )
+        found = await self._connections.run(scripts.INFO, [self._key(session_id)], is_write=False)
         if found[0] == b"none":
             return False
         # A session that is opened again meanwhile has another score then, and stays in the index.
@@ -271,21 +297,22 @@ class RedisStore:
         self, session_id: str, *, ttl_s: float = 30.0, timeout_s: float = 30.0
     ) -> AsyncGenerator[Lease]:
         """See `SessionStore.lease`."""
-        keys = [self._key(session_id) + b":lease"]
+        key = self._key(session_id)
         holder = secrets.token_bytes(16)
-        loop = asyncio.get_running_loop()
-        ends, pause = loop.time() + timeout_s, 0.01
-        while not (token := int(await self._connections.run(scripts.LEASE, keys, holder, ttl_s))):
-            if loop.time() >= ends:
-                message = f"another holds the session's lease for more than {timeout_s} s"
-                raise StoreError(message, code="lease_timeout")
-            spread = pause * random.uniform(0.5, 1.5)  # noqa: S311 - spreads those who wait
-            await asyncio.sleep(max(0.0, min(spread, ends - loop.time())))
-            pause = min(pause * 2, _POLL_S)
+
+        async def attempt() -> Lease | None:
+            keys = [key, key + b":fence"]
+            [token] = _checked(
+                await self._connections.run(scripts.LEASE, keys, holder, ttl_s), None
+            )
+            return Lease(int(token)) if int(token) else None
+
+        lease = await wait_for_lease(attempt, timeout_s)
         try:
-            yield Lease(token)
+            yield lease
         finally:
-            await self._connections.run(scripts.RELEASE, keys, holder)
+            # If the session is gone, so is its lease.
+            await self._connections.run(scripts.RELEASE, [key], lease.token)
 
     async def close(self) -> None:
         """See `SessionStore.close`."""
@@ -315,14 +342,18 @@ class RedisStore:
         found = await self._connections.run(script, keys, *given, is_write=is_write)
         return _checked(found, expected)
 
-    async def _stage(self, staged: bytes, fields: Sequence[object]) -> None:
+    async def _names(self, session_id: str, letter: str) -> list[str]:
+        found = await self._session(scripts.NAMES, session_id, letter, is_write=False)
+        return sorted(_text(name[1:]) for name in found)
+
+    async def _stage(self, staged: bytes, fields: Sequence[bytes]) -> None:
         at = 0
         while at < len(fields):
-            part: list[object] = []
+            part: list[bytes] = []
             size = 0
             while at < len(fields) and size < _CHUNK_BYTES:
                 part += fields[at : at + 2]
-                size += len(fields[at + 1])  # type: ignore[arg-type] - always bytes
+                size += len(fields[at + 1])
                 at += 2
             await self._connections.run(scripts.STAGE, [staged], *part)
 
@@ -332,9 +363,7 @@ class RedisStore:
         users = {None, info.user_id}
         for user in users:
             index = self._index(user)
-            pairs = await self._connections.run(
-                scripts.ADMIT, index, _bytes(info.session_id), ends
-            )
+            pairs = await self._connections.run(scripts.ADMIT, index, _bytes(info.session_id), ends)
             ids, scores = pairs[::2], pairs[1::2]
             for one, score, found in zip(ids, scores, await self._infos(ids), strict=True):
                 if found is None:
@@ -366,20 +395,21 @@ def _checked(found: list[Any], expected: int | None) -> list[Any]:
     if said == b"conflict":
         raise conflict(int(found[1]), expected or 0)
     if said == b"exists":
-        message = "there is a session with the id of the branch"
-        raise StoreError(message, code="session_exists")
+        raise exists()
+    if said == b"lost":
+        raise lease_lost()
     if said == b"newer":
         version = int(found[1])
         message = (
             f"the session has format {version}, this satchel knows {scripts.FORMAT}: "
             "use a newer satchel"
         )
-        raise StoreError(message, code="schema_too_new", value=version, limit=scripts.FORMAT)
+        raise StoreError(message, code="schema_newer", value=version, limit=scripts.FORMAT)
     message = (
         f"entry {int(found[1])} of the log is missing: the server lost it, or something else "
         "changed it; restore it from a backup, or rewind the session"
     )
-    raise StoreError(message, code="corrupt_log", value=int(found[1]))
+    raise StoreError(message, code="store_corrupt", value=int(found[1]))
 
 
 def _info(row: Sequence[Any]) -> SessionInfo:
@@ -423,14 +453,19 @@ def _entry(packed: bytes, sequence: int) -> Entry:
     return Entry("message" if kind == b"m" else "event", payload, key, sequence)
 
 
-def _fields(entries: Iterable[Entry]) -> list[object]:
+def _fields(entries: Iterable[Entry]) -> list[bytes]:
     """The fields of entries, as the scripts keep them."""
-    found: list[object] = []
+    found: list[bytes] = []
     for entry in entries:
-        found += [f"e{entry.sequence}", _packed(entry)]
+        found += [b"e%d" % entry.sequence, _packed(entry)]
         if entry.key is not None:
             found += [b"k" + _bytes(entry.key), b""]
     return found
+
+
+def _started(lease: Lease | None) -> tuple[object, object]:
+    """What writes begin with: an id of the write, and the token of the lease."""
+    return secrets.token_bytes(8), "" if lease is None else lease.token
 
 
 def _number(value: int | None) -> str:
