@@ -49,7 +49,7 @@ class _Server:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Self:
-        """Starts it on its folder, and waits until it answers."""
+        """Starts it on its folder, and waits until it answers; it ends with the calling thread."""
         raise NotImplementedError
 
     def kill(self) -> None:
@@ -147,7 +147,8 @@ class PostgresServer(_Server):
         options = [
             f"-c{setting}" for setting in ("fsync=off", "max_connections=60", *self._settings)
         ]
-        command = [self._bin / "postgres", "-D", data, "-k", self.folder / "s", "-h", "", *options]
+        command: list[str | Path] = [self._bin / "postgres", "-D", data, "-h", ""]
+        command += ["-k", self.folder / "s", *options]
         ends = time.monotonic() + _PATIENCE_S
         while True:
             self.process = self._spawn(command, last=signal.SIGQUIT, user=self._user)

@@ -34,6 +34,9 @@ _T = TypeVar("_T")
 _MIGRATION_LOCK: Final = 0x7361_7463_6865_6C00
 """The advisory lock of whoever changes the schema; "satchel" in ASCII."""
 
+_TRY_S: Final = 1.0
+"""How long one try to connect is waited for before the next."""
+
 _MOST_DOUBLES: Final = 8
 """How often in a row a key may be added at the same moment."""
 
@@ -135,7 +138,7 @@ class Connections:
 
     async def _once(self, pool: AsyncConnectionPool[Connection], work: Work[_T], ends: float) -> _T:
         loop = asyncio.get_running_loop()
-        connection = await pool.getconn(timeout=max(0.001, ends - loop.time()))
+        connection = await pool.getconn(timeout=min(max(0.001, ends - loop.time()), 2 * _TRY_S))
         task = asyncio.ensure_future(work(connection))
         try:
             done, _ = await asyncio.wait({task}, timeout=max(0.0, ends - loop.time()))
@@ -169,7 +172,8 @@ class Connections:
                     open=False,
                     name="satchel",
                     timeout=self._timeout_s,
-                    reconnect_timeout=self._timeout_s,
+                    # `call` tries again, and sooner than the pool would.
+                    reconnect_timeout=_TRY_S,
                     configure=_configure,
                 )
                 await pool.open()

@@ -342,7 +342,7 @@ def _info(row: Sequence[Any]) -> SessionInfo:
 
 def _entry(row: Sequence[Any]) -> Entry:
     _, sequence, kind, payload, key = row
-    return Entry(_KINDS[kind], payload, None if key is None else _text(key), sequence)
+    return Entry(_KINDS[int(kind)], payload, None if key is None else _text(key), sequence)
 
 
 def _bytes(text: str) -> bytes:
