@@ -14,7 +14,7 @@ import pytest
 import satchel
 from satchel.stores import Entry, _postgres_sql, open_store
 from satchel.stores.postgres import PostgresStore
-from servers import own_postgres, postgres_url
+from servers import own_postgres
 from store_proxy import proxied
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ def url_of(port: int) -> str:
 def place() -> Iterator[str]:
     """The URL of an empty schema."""
     name = f"s{secrets.token_hex(8)}"
-    with psycopg.connect(postgres_url(), autocommit=True) as connection:
+    with psycopg.connect(own_postgres().url(), autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}".encode())
-        joint = "&" if "?" in postgres_url() else "?"
-        yield f"{postgres_url()}{joint}options=-csearch_path%3D{name}"
+        joint = "&" if "?" in own_postgres().url() else "?"
+        yield f"{own_postgres().url()}{joint}options=-csearch_path%3D{name}"
         connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
 
 
@@ -162,7 +162,7 @@ def test_a_url_that_cannot_be_read(url: str) -> None:
 
 def test_a_closed_store_says_so() -> None:
     async def work() -> None:
-        store = PostgresStore(postgres_url())
+        store = PostgresStore(own_postgres().url())
         await store.open(secrets.token_hex(8))
         await store.close()
         await store.open("s")

@@ -137,21 +137,11 @@ class Connections:
             await pool.close(timeout=1.0)
 
     async def _once(self, pool: AsyncConnectionPool[Connection], work: Work[_T], ends: float) -> _T:
-        loop = asyncio.get_running_loop()
-        connection = await pool.getconn(timeout=min(max(0.001, ends - loop.time()), 2 * _TRY_S))
-        task = asyncio.ensure_future(work(connection))
+        left = ends - asyncio.get_running_loop().time()
+        connection = await pool.getconn(timeout=min(max(0.001, left), 2 * _TRY_S))
         try:
-            done, _ = await asyncio.wait({task}, timeout=max(0.0, ends - loop.time()))
-            if not done:
-                raise TimeoutError
-            return task.result()
+            return await _until(ends, connection, work)
         finally:
-            if not task.done():
-                # Asking a server that hangs to cancel would wait for it too.
-                _cut(connection)
-                await asyncio.wait({task})
-                with contextlib.suppress(psycopg.Error, asyncio.CancelledError):
-                    task.result()
             await pool.putconn(connection)
 
     async def _ready(self, ends: float) -> AsyncConnectionPool[Connection]:
@@ -163,8 +153,7 @@ class Connections:
             return self._pool
         async with self._opening:
             if self._pool is None:
-                async with asyncio.timeout_at(ends):
-                    await self._prepare()
+                await self._prepare(ends)
                 pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
                     kwargs={**self._settings, "autocommit": True},
                     min_size=0,
@@ -180,28 +169,56 @@ class Connections:
                 self._pool = pool
             return self._pool
 
-    async def _prepare(self) -> None:
+    async def _prepare(self, ends: float) -> None:
         """Makes sure that the schema is the one of this version."""
-        connection = await psycopg.AsyncConnection.connect(**self._settings, autocommit=True)
+        async with asyncio.timeout_at(ends):
+            connection = await psycopg.AsyncConnection.connect(**self._settings, autocommit=True)
         async with connection:
-            if await _schema_version(connection) == len(sql.STEPS):
-                return
-            async with connection.transaction():
-                # Whoever comes second waits here, and finds nothing left to do.
-                await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
-                version = await _schema_version(connection)
-                if version < 1:
-                    await connection.execute(
-                        "CREATE TABLE IF NOT EXISTS satchel_schema "
-                        "(part text PRIMARY KEY, version int NOT NULL)"
-                    )
-                for step in sql.STEPS[version:]:
-                    await connection.execute(step)
-                await connection.execute(
-                    "INSERT INTO satchel_schema VALUES ('sessions', %s) "
-                    "ON CONFLICT (part) DO UPDATE SET version = excluded.version",
-                    [len(sql.STEPS)],
-                )
+            await _until(ends, connection, _migrated)
+
+
+async def _until(ends: float, connection: Connection, work: Work[_T]) -> _T:
+    """What ``work`` returns; after ``ends``, or if the caller leaves, the connection ends with it.
+
+    Raises:
+        TimeoutError: it took longer.
+    """
+    task = asyncio.ensure_future(work(connection))
+    try:
+        left = ends - asyncio.get_running_loop().time()
+        done, _ = await asyncio.wait({task}, timeout=max(0.0, left))
+        if not done:
+            raise TimeoutError
+        return task.result()
+    finally:
+        if not task.done():
+            # Asking a server that hangs to cancel would wait for it too.
+            _cut(connection)
+            await asyncio.wait({task})
+            with contextlib.suppress(psycopg.Error, StoreError):
+                task.result()
+
+
+async def _migrated(connection: Connection) -> None:
+    """Brings the schema up to date; of several who do so at once, one does."""
+    if await _schema_version(connection) == len(sql.STEPS):
+        return
+    async with connection.transaction():
+        # Whoever comes second waits here, and finds nothing left to do.
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
+        version = await _schema_version(connection)
+        if version < 1:
+            await connection.execute(
+                "CREATE TABLE IF NOT EXISTS satchel_schema "
+                "(part text PRIMARY KEY, version int NOT NULL)"
+            )
+        for step in sql.STEPS[version:]:
+            await connection.execute(step)
+        await connection.execute(
+            "INSERT INTO satchel_schema VALUES ('sessions', %s) "
+            "ON CONFLICT (part) DO UPDATE SET version = excluded.version",
+            [len(sql.STEPS)],
+        )
 
 
 async def _schema_version(connection: psycopg.AsyncConnection[Any]) -> int:
@@ -210,7 +227,10 @@ async def _schema_version(connection: psycopg.AsyncConnection[Any]) -> int:
     Raises:
         StoreError: ``schema_newer``.
     """
-    found = await connection.execute("SELECT to_regclass('satchel_schema') IS NOT NULL")
+    # Naming a catalog makes the server look at what others have changed since this transaction began.
+    found = await connection.execute(
+        "SELECT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('satchel_schema'))"
+    )
     row = await found.fetchone()
     if row is None or not row[0]:
         return 0
