@@ -37,6 +37,8 @@ __all__ = [
 ]
 
 _PATIENCE_S: Final = 60.0
+_TRIES: Final = 5
+_LAST_PORT: Final = 55_000
 _POSTGRES: Final = "pginstall18"
 
 
@@ -70,6 +72,10 @@ class _Server:
         """Ends it for good, whoever is connected."""
         self._end(signal.SIGINT)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def has_ended(self) -> bool:
+        """Whether it has ended by itself."""
+        return self.process is not None and self.process.poll() is not None
 
     def log(self) -> str:
         """What it has written."""
@@ -152,15 +158,12 @@ class PostgresServer(_Server):
         ends = time.monotonic() + _PATIENCE_S
         while True:
             self.process = self._spawn(command, last=signal.SIGQUIT, user=self._user)
-            self._await(lambda: self._has_ended() or self._answers())
-            if not self._has_ended():
+            self._await(lambda: self.has_ended() or self._answers())
+            if not self.has_ended():
                 return self
             # While the last child of a killed one is on its way out, the folder is not free.
             assert time.monotonic() < ends, self.log()
             time.sleep(0.1)
-
-    def _has_ended(self) -> bool:
-        return self.process is not None and self.process.poll() is not None
 
     def _answers(self) -> bool:
         ready: list[str | Path] = [
@@ -222,22 +225,26 @@ class ValkeyServer(_Server):
 
     def start(self) -> Self:
         """Starts it on the port that it had, or on a free one."""
-        self.port = self.port or _free_port()
-        self.process = self._spawn(
-            [
-                *(_valkey(), "--port", str(self.port), "--bind", "127.0.0.1"),
-                *("--dir", self.folder, "--save", "", "--appendonly", "yes"),
-                *("--appendfsync", "always", "--loglevel", "warning", *self._options),
-            ],
-            last=signal.SIGTERM,
-        )
-        self._await(self._answers)
-        assert self.process.poll() is None, self.log()
-        return self
+        for _ in range(_TRIES):
+            port = self.port or _free_port()
+            self.process = self._spawn(
+                [
+                    *(_valkey(), "--port", str(port), "--bind", "127.0.0.1"),
+                    *("--dir", self.folder, "--save", "", "--appendonly", "yes"),
+                    *("--appendfsync", "always", "--loglevel", "warning", *self._options),
+                ],
+                last=signal.SIGTERM,
+            )
+            self._await(lambda port=port: self.has_ended() or self._answers(port))
+            if not self.has_ended():
+                self.port = port
+                return self
+            # Somebody else was faster to take the port.
+        raise AssertionError(self.log())
 
-    def _answers(self) -> bool:
+    def _answers(self, port: int) -> bool:
         try:
-            with socket.create_connection(("127.0.0.1", self.port), 1.0) as connection:
+            with socket.create_connection(("127.0.0.1", port), 1.0) as connection:
                 connection.sendall(b"PING\r\n")
                 # Asked for a password it is there too.
                 return connection.recv(64).startswith((b"+PONG", b"-NOAUTH"))
@@ -246,10 +253,13 @@ class ValkeyServer(_Server):
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        # A cluster's servers talk to one another 10,000 ports further on.
+        if port < _LAST_PORT:
+            return port
 
 
 def _valkey() -> Path:

@@ -21,7 +21,6 @@ class Proxy:
     Attributes:
         port: where it listens, on this machine.
         swallows: the next answer is lost, and its connection with it.
-        is_silent: nothing is passed on until it is False again.
         lost: how many answers were lost.
     """
 
@@ -30,8 +29,17 @@ class Proxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self.port = 0
         self.swallows = False
-        self.is_silent = False
+        self._speaks = asyncio.Event()
+        self._speaks.set()
         self.lost = 0
+
+    def fall_silent(self) -> None:
+        """Passes nothing on before `speak`."""
+        self._speaks.clear()
+
+    def speak(self) -> None:
+        """Passes everything on, also what came in the meantime."""
+        self._speaks.set()
 
     def cut(self) -> None:
         """Ends all connections."""
@@ -66,8 +74,7 @@ class Proxy:
     ) -> None:
         with contextlib.suppress(OSError):
             while content := await reader.read(65_536):
-                while self.is_silent:
-                    await asyncio.sleep(0.01)
+                await self._speaks.wait()
                 if is_answer and self.swallows:
                     self.swallows = False
                     self.lost += 1
@@ -85,7 +92,7 @@ async def proxied(connect: Callable[[], Awaitable[Streams]]) -> AsyncGenerator[P
     try:
         yield proxy
     finally:
-        proxy.is_silent = False
+        proxy.speak()
         server.close()
         proxy.cut()
         await asyncio.sleep(0.02)

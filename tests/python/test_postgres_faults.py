@@ -18,11 +18,11 @@ from servers import own_postgres
 from store_proxy import proxied
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Coroutine, Iterator
 
     from store_proxy import Streams
 
-SECRET = "a-secret-of-the-user"
+SECRET = "a-secret-of-the-user"  # noqa: S105 - looked for where it must not be
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -58,10 +58,10 @@ def change(url: str, *statements: str) -> None:
             connection.execute(statement.encode())
 
 
-def refused(work: Callable[[], Coroutine[Any, Any, object]], code: str) -> str:
+def refused(work: Coroutine[Any, Any, object], code: str) -> str:
     """What the error says, its traceback included."""
     with pytest.raises(satchel.StoreError) as caught:
-        asyncio.run(work())
+        asyncio.run(work)
     assert caught.value.code == code
     return "".join(traceback.format_exception(caught.value))
 
@@ -71,7 +71,7 @@ async def filled(store: PostgresStore) -> None:
     await store.append("s", entries("a", "b", "c"))
 
 
-# --- connections ------------------------------------------------------------------------------------
+# --- connections ----------------------------------------------------------------------------------
 
 
 def test_what_was_done_without_an_answer_is_done_once(place: str) -> None:
@@ -107,7 +107,7 @@ def test_a_server_that_says_nothing_does_not_hold_up_the_caller() -> None:
             store = PostgresStore(url_of(proxy.port), timeout_s=0.4)
             session_id = secrets.token_hex(8)
             await store.open(session_id)
-            proxy.is_silent = True
+            proxy.fall_silent()
             with pytest.raises(satchel.StoreError) as caught:
                 await store.append(session_id, entries("a"))
             assert caught.value.code == "store_unavailable"
@@ -117,7 +117,7 @@ def test_a_server_that_says_nothing_does_not_hold_up_the_caller() -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            proxy.is_silent = False
+            proxy.speak()
             assert (await store.append(session_id, entries("c"))).length >= 1
             assert (await store.read(session_id))[-1].payload == b"c"
             await store.close()
@@ -127,7 +127,7 @@ def test_a_server_that_says_nothing_does_not_hold_up_the_caller() -> None:
 
 def test_a_server_that_is_not_there(caplog: pytest.LogCaptureFixture) -> None:
     store = PostgresStore(url_of(1), timeout_s=0.2)
-    said = refused(lambda: store.open("s"), "store_unavailable")
+    said = refused(store.open("s"), "store_unavailable")
     assert SECRET not in said + caplog.text
     assert SECRET not in repr(store)
 
@@ -145,7 +145,7 @@ def test_who_may_not_enter_is_told_at_once(caplog: pytest.LogCaptureFixture) -> 
     try:
         for password in (f":{SECRET}", ""):
             url = server.url().replace("postgres@", f"guest{password}@")
-            said = refused(lambda url=url: open_store(url).open("s"), "store_refused")
+            said = refused(open_store(url).open("s"), "store_refused")
             assert SECRET not in said + caplog.text
     finally:
         rules.write_text(before)
@@ -167,10 +167,10 @@ def test_a_closed_store_says_so() -> None:
         await store.close()
         await store.open("s")
 
-    refused(work, "store_closed")
+    refused(work(), "store_closed")
 
 
-# --- rights and room --------------------------------------------------------------------------------
+# --- rights and room ------------------------------------------------------------------------------
 
 
 def test_a_database_that_lets_only_read(place: str) -> None:
@@ -178,14 +178,16 @@ def test_a_database_that_lets_only_read(place: str) -> None:
         store = PostgresStore(place)
         await filled(store)
         await store.close()
-        reader = PostgresStore(place.replace("-csearch", "-cdefault_transaction_read_only%3Don%20-csearch"))
+        reader = PostgresStore(
+            place.replace("-csearch", "-cdefault_transaction_read_only%3Don%20-csearch")
+        )
         assert len(await reader.read("s")) == 3
         try:
             await reader.append("s", entries("d"))
         finally:
             await reader.close()
 
-    assert "primary" in refused(work, "store_read_only")
+    assert "primary" in refused(work(), "store_read_only")
 
 
 def test_a_database_without_room(place: str) -> None:
@@ -195,7 +197,8 @@ def test_a_database_without_room(place: str) -> None:
         change(
             place,
             "CREATE FUNCTION full_up() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-            "RAISE EXCEPTION 'row %', encode(NEW.payload, 'escape') USING ERRCODE = '53100'; END $$",
+            "RAISE EXCEPTION 'row %', encode(NEW.payload, 'escape') USING ERRCODE = '53100'; "
+            "END $$",
             "CREATE TRIGGER full_up BEFORE INSERT ON satchel_entries FOR EACH ROW "
             "EXECUTE FUNCTION full_up()",
         )
@@ -206,10 +209,10 @@ def test_a_database_without_room(place: str) -> None:
             assert (await store.append("s", entries("d"))).length == 4
             await store.close()
 
-    assert SECRET not in refused(work, "store_full")
+    assert SECRET not in refused(work(), "store_full")
 
 
-# --- schemas ----------------------------------------------------------------------------------------
+# --- schemas --------------------------------------------------------------------------------------
 
 
 def test_a_newer_schema_is_left_alone(place: str) -> None:
@@ -220,7 +223,7 @@ def test_a_newer_schema_is_left_alone(place: str) -> None:
         change(place, "UPDATE satchel_schema SET version = 99")
         await PostgresStore(place).read("s")
 
-    assert "newer satchel" in refused(work, "schema_newer")
+    assert "newer satchel" in refused(work(), "schema_newer")
 
 
 def test_an_older_schema_is_brought_up_to_date_once(
@@ -265,10 +268,10 @@ def test_tables_that_something_else_changed(place: str) -> None:
         finally:
             await store.close()
 
-    refused(work, "schema_unknown")
+    refused(work(), "schema_unknown")
 
 
-# --- damage -----------------------------------------------------------------------------------------
+# --- damage ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -292,7 +295,7 @@ def test_a_log_with_holes_is_not_passed_off_as_whole(place: str, damage: str, co
         finally:
             await store.close()
 
-    refused(work, code)
+    refused(work(), code)
 
 
 def test_a_damaged_page_or_message_is_said_to_be_one(place: str) -> None:
@@ -306,7 +309,7 @@ def test_a_damaged_page_or_message_is_said_to_be_one(place: str) -> None:
         finally:
             await store.close()
 
-    refused(page, "corrupt_entry")
+    refused(page(), "corrupt_entry")
 
     async def message() -> None:
         session = satchel.open_session(place, session_id="t", model="gpt-4o")
@@ -316,7 +319,7 @@ def test_a_damaged_page_or_message_is_said_to_be_one(place: str) -> None:
         async with satchel.open_session(place, session_id="t", model="gpt-4o"):
             pass
 
-    assert SECRET not in refused(message, "corrupt_entry")
+    assert SECRET not in refused(message(), "corrupt_entry")
 
 
 def test_what_has_ended_is_removed_from_the_tables(place: str) -> None:
@@ -330,8 +333,8 @@ def test_what_has_ended_is_removed_from_the_tables(place: str) -> None:
         await store.open("other")
         await store.close()
         with psycopg.connect(place) as connection:
-            for table in ("entries", "values", "pages"):
-                found = connection.execute(f"SELECT count(*) FROM satchel_{table}".encode())
+            for table in (b"entries", b"values", b"pages"):
+                found = connection.execute(b"SELECT count(*) FROM satchel_" + table)
                 assert found.fetchone() == (0,)
             found = connection.execute("SELECT session_id FROM satchel_sessions")
             assert found.fetchall() == [(b"other",)]
@@ -351,6 +354,6 @@ def test_statements_use_their_indexes(place: str) -> None:
         connection.execute("SET enable_seqscan = off")
         for name in ("INFO", "READ", "GET_VALUE", "GET_PAGE"):
             statement = getattr(_postgres_sql, name)
-            plan = connection.execute(f"EXPLAIN {statement}", given).fetchall()
+            plan = connection.execute(f"EXPLAIN {statement}".encode(), given).fetchall()
             text = "\n".join(row[0] for row in plan)
             assert not re.search(r"Seq Scan", text), text

@@ -227,7 +227,7 @@ async def _schema_version(connection: psycopg.AsyncConnection[Any]) -> int:
     Raises:
         StoreError: ``schema_newer``.
     """
-    # Naming a catalog makes the server look at what others have changed since this transaction began.
+    # Naming a catalog makes the server look at what others have changed in the meantime.
     found = await connection.execute(
         "SELECT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('satchel_schema'))"
     )

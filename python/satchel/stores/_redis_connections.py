@@ -73,6 +73,10 @@ _CLASSES: Final = (
     (answers.AuthenticationError, "WRONGPASS"),
     (answers.NoPermissionError, "NOPERM"),
     (answers.BusyLoadingError, "LOADING"),
+    (answers.ClusterError, "CLUSTERDOWN"),
+    (answers.TryAgainError, "TRYAGAIN"),
+    (answers.AskError, "MOVED"),
+    (answers.MasterDownError, "MASTERDOWN"),
 )
 """Errors whose first word the client takes away."""
 
@@ -212,6 +216,7 @@ class Connections:
         if self._checks == "warn":
             warnings.warn(message, RuntimeWarning, stacklevel=2)
             return
+        await self._client.aclose()
         message += ". Change that, or accept it with checks=warn in the URL"
         raise StoreError(message, code="store_unsafe")
 
@@ -230,7 +235,10 @@ class Connections:
             settings["timeout"] = self._timeout_s
             # Whoever finds all connections in use waits for one.
             kind: Any = client.BlockingConnectionPool
-            return client.Redis.from_pool(kind.from_url(self._url, **settings))
+            pool = kind.from_url(self._url, **settings)
+            # Made, not opened: an option that there is none of is said to be so at once.
+            pool.connection_class(**pool.connection_kwargs)
+            return client.Redis.from_pool(pool)
         except (ValueError, TypeError):
             # The reason may repeat the URL, and that may hold a password.
             message = "the redis:// URL cannot be read"
