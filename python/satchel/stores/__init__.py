@@ -53,6 +53,13 @@ def _memory(url: str) -> SessionStore:
     return _IN_MEMORY.setdefault(urlsplit(url).netloc, MemoryStore())
 
 
+def _sqlite(url: str) -> SessionStore:
+    # Imported here: whoever keeps sessions elsewhere does not load SQLite.
+    from satchel.stores.sqlite import SQLiteStore  # noqa: PLC0415 - as said above
+
+    return SQLiteStore.from_url(url)
+
+
 def _postgres(url: str) -> SessionStore:
     try:
         from satchel.stores.postgres import PostgresStore  # noqa: PLC0415 - an optional package
@@ -76,6 +83,7 @@ def _missing(*, extra: str) -> InputError:
 
 _BACKENDS: Final[dict[str, Callable[[str], SessionStore]]] = {
     "memory": _memory,
+    "sqlite": _sqlite,
     "postgresql": _postgres,
     "postgres": _postgres,
     "redis": _redis,

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from satchel._arguments import whole_number
 from satchel.errors import InputError, StoreError
@@ -54,9 +54,8 @@ _FIRST_WAIT_S: Final = 0.002
 _LONGEST_WAIT_S: Final = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of a session's log.
+class Entry(NamedTuple):
+    """One line of a session's log; a tuple, since thousands are made when a session is opened.
 
     Attributes:
         kind: ``message`` or ``event``.
