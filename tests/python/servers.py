@@ -235,12 +235,15 @@ class ValkeyServer(_Server):
                 ],
                 last=signal.SIGTERM,
             )
-            self._await(lambda port=port: self.has_ended() or self._answers(port))
+            self._await(functools.partial(self._is_settled, port))
             if not self.has_ended():
                 self.port = port
                 return self
             # Somebody else was faster to take the port.
         raise AssertionError(self.log())
+
+    def _is_settled(self, port: int) -> bool:
+        return self.has_ended() or self._answers(port)
 
     def _answers(self, port: int) -> bool:
         try:

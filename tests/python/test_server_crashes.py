@@ -1,7 +1,4 @@
-"""Writers and servers that are killed, and many writers at once: nothing lost, doubled or split.
-
-Short trials with fixed seeds; ``benches/python/soak_stores.py`` has the long ones.
-"""
+"""Short runs of the soak on servers: writers and servers that are killed, writers that race."""
 
 from __future__ import annotations
 
@@ -12,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import satchel
+import soak_servers
+import soak_stores
 from servers import PostgresServer, ValkeyServer, own_postgres, postgres_url, redis_url
-from store_trials import crowd, kill_server, kill_writers, race
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,32 +35,34 @@ def server(request: pytest.FixtureRequest) -> Iterator[PostgresServer | ValkeySe
     valkey.stop()
 
 
-def fresh_id() -> str:
-    return f"trial {secrets.token_hex(8)}"
+def test_a_killed_writer_loses_nothing_that_was_acknowledged(url: str) -> None:
+    done = soak_stores.crash(url, 3, 7)
+    assert done["kills"] == 3
+    assert done["acknowledged"] >= 3
 
 
-def test_what_a_killed_writer_was_told_is_there(url: str) -> None:
-    assert kill_writers(url, fresh_id(), kills=4, seed=7) > 0
+def test_a_killed_server_loses_nothing_that_was_acknowledged(
+    server: PostgresServer | ValkeyServer,
+) -> None:
+    done = soak_servers.kill_server(server, 4, 7)
+    assert done["server kills"] == 4
+    assert done["appends over kills"] >= 4
 
 
-def test_what_a_killed_server_had_told_is_there(server: PostgresServer | ValkeyServer) -> None:
-    def restart() -> None:
-        server.kill()
-        server.start()
-
-    assert kill_server(server.url(), fresh_id(), restart, kills=4, seed=7) > 0
-
-
-def test_many_processes_write_one_session(url: str) -> None:
-    crowd(url, fresh_id(), processes=8, appends=20)
+def test_writers_at_the_same_time_lose_nothing(url: str) -> None:
+    assert soak_stores.race(url, 8, 10)["raced appends"] == 80
 
 
 def test_each_version_has_one_winner(url: str) -> None:
-    race(url, fresh_id(), processes=3, versions=30)
+    assert soak_stores.race_for_versions(url, 2, 30)["versions"] == 30
+
+
+def test_nothing_comes_between_a_call_and_its_result(url: str) -> None:
+    assert soak_stores.race_with_tools(url, 2, 4)["shared calls"] == 8
 
 
 def test_a_window_is_the_same_after_a_crash(server: PostgresServer | ValkeyServer) -> None:
-    session_id = fresh_id()
+    session_id = secrets.token_hex(8)
 
     def opened() -> satchel.Session:
         return satchel.open_session(
@@ -95,6 +95,6 @@ def test_a_window_is_the_same_after_a_crash(server: PostgresServer | ValkeyServe
     server.kill()
     server.start()
     second, second_page = asyncio.run(after())
-    assert second_page == first_page
     assert second.messages == first.messages
     assert (second.tokens, second.events) == (first.tokens, first.events)
+    assert second_page == first_page
