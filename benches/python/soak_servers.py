@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import secrets
 import sys
 import time
@@ -38,6 +39,8 @@ BATCH: Final = 3
 """Entries of an append: they must stay together."""
 
 WRITERS: Final = 4
+
+SERVERS: Final = {"postgres": PostgresServer, "valkey": ValkeyServer}
 
 
 def kill_server(server: PostgresServer | ValkeyServer, kills: int, seed: int) -> Counter[str]:
@@ -122,13 +125,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
+    parser.add_argument("--server", choices=SERVERS, help="only this one")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--appends", type=int, default=500)
     parser.add_argument("--calls", type=int, default=25)
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
-    for server in (PostgresServer().start(), ValkeyServer().start()):
+    # Every connection that a killed server drops would be a line.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
+    for name in [chosen.server] if chosen.server else SERVERS:
+        server = SERVERS[name]().start()
         begun = time.monotonic()
         try:
             done = soak_stores.crash(server.url(), chosen.kills, chosen.seed)
@@ -139,7 +146,7 @@ def main() -> None:
         finally:
             server.stop()
         figures = ", ".join(f"{name} {count:,}" for name, count in done.items())
-        print(f"{type(server).__name__}: {figures}; {time.monotonic() - begun:.0f} s")
+        print(f"{name}: {figures}; {time.monotonic() - begun:.0f} s")
 
 
 if __name__ == "__main__":
