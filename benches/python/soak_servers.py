@@ -31,7 +31,7 @@ sys.path.append(str(Path(__file__).parents[2] / "tests" / "python"))
 from servers import PostgresServer, ValkeyServer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from satchel.stores import SessionStore
 
@@ -40,7 +40,10 @@ BATCH: Final = 3
 
 WRITERS: Final = 4
 
-SERVERS: Final = {"postgres": PostgresServer, "valkey": ValkeyServer}
+SERVERS: Final[dict[str, Callable[[], PostgresServer | ValkeyServer]]] = {
+    "postgres": PostgresServer,
+    "valkey": ValkeyServer,
+}
 
 
 def kill_server(server: PostgresServer | ValkeyServer, kills: int, seed: int) -> Counter[str]:
