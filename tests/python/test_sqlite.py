@@ -184,6 +184,41 @@ def test_two_hundred_sessions_of_one_loop(tmp_path: Path) -> None:
     run(work())
 
 
+def test_loops_of_several_threads_share_a_store(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "x.db")
+
+    async def begin() -> None:
+        await store.open("s")
+
+    run(begin())
+    again = SQLiteStore(tmp_path / "x.db")
+    ready = threading.Barrier(6)
+
+    async def write(writer: int) -> None:
+        for number in range(15):
+            await again.append("s", said(f"{writer}-{number}"))
+
+    def loop(writer: int) -> None:
+        ready.wait()
+        asyncio.run(write(writer))
+
+    threads = [threading.Thread(target=loop, args=(writer,)) for writer in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    async def check() -> None:
+        found = await texts_of(again)
+        for writer in range(6):
+            own = [text for text in found if text.startswith(f"{writer}-")]
+            assert own == [f"{writer}-{number}" for number in range(15)]
+        await again.close()
+        await store.close()
+
+    run(check())
+
+
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
     async def work() -> None:
         store = SQLiteStore(tmp_path / "x.db")

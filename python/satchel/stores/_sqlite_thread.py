@@ -89,6 +89,7 @@ class SQLiteThread:
         self._thread: threading.Thread | None = None
         self._pause: _Pause | None = None
         self._is_closed = False
+        self._starting = threading.Lock()
         _THREADS.add(self)
 
     async def run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
@@ -121,15 +122,19 @@ class SQLiteThread:
         await done.wait()
 
     def _start(self) -> None:
-        self._thread = threading.Thread(
-            target=_serve,
-            args=(self._jobs, self._connect, self._begin),
-            name=self._name,
-            daemon=True,
-        )
-        self._thread.start()
-        # The thread does not hold this object, so it ends with it.
-        weakref.finalize(self, self._jobs.put, _Stop())
+        with self._starting:
+            if self._thread is not None:  # a loop in another thread was faster
+                return
+            # The thread does not hold this object, so it ends with it.
+            thread = threading.Thread(
+                target=_serve,
+                args=(self._jobs, self._connect, self._begin),
+                name=self._name,
+                daemon=True,
+            )
+            thread.start()
+            weakref.finalize(self, self._jobs.put, _Stop())
+            self._thread = thread
 
     def pause(self) -> None:
         """Closes the connection; to be followed by `go_on` or `begin_anew`."""
@@ -151,6 +156,7 @@ class SQLiteThread:
     def begin_anew(self) -> None:
         """Forgets the thread, which a forked process does not have."""
         self._jobs, self._thread, self._pause = SimpleQueue(), None, None
+        self._starting = threading.Lock()
 
 
 _THREADS: Final[weakref.WeakSet[SQLiteThread]] = weakref.WeakSet()
