@@ -83,6 +83,7 @@ bench:
 SOAK ?=
 soak: setup
 	$(BIN)/python benches/python/soak_stores.py $(SOAK)
+	$(BIN)/python benches/python/soak_servers.py
 
 # Without it that one test is skipped, and says so.
 browser:

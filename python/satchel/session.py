@@ -200,9 +200,16 @@ class Session:
         Raises:
             StoreError: ``wrong_user`` if it belongs to somebody else; whatever the store says.
         """
-        info = await self._store.open(self._session_id, user_id=self._user_id, ttl_s=self._ttl_s)
-        async with self._lock:
-            await self._log.load(info)
+        try:
+            info = await self._store.open(
+                self._session_id, user_id=self._user_id, ttl_s=self._ttl_s
+            )
+            async with self._lock:
+                await self._log.load(info)
+        except BaseException:
+            # Nobody leaves what could not be entered: connections would stay open.
+            await self.close()
+            raise
         return self
 
     async def __aexit__(

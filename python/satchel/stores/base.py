@@ -138,6 +138,7 @@ class SessionStore(Protocol):
     ``corrupt_entry``       one entry, value or page was damaged; the others can be read
     ``schema_newer``        a newer satchel wrote it: use that one
     ``schema_unknown``      its schema is none that this satchel can bring up to date
+    ``store_refused``       the server does not let this user in, or not do this
     ``store_closed``        it was closed
     ======================  =======================================================================
     """
