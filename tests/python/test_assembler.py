@@ -328,7 +328,7 @@ def test_a_huge_newest_result_is_trimmed_to_fit(packer: satchel.Assembler) -> No
     last = window.messages[-1]["content"]
     assert last.startswith("0: data")
     assert last.endswith(f"19999: {'data ' * 8}\n")
-    assert " of 20000 lines: page_in(" in last
+    assert " lines left out; page_in(" in last
     assert window.tokens > 1_000
     pointer = next(page.pointer for page in window.pages if page.message == len(messages) - 1)
     assert working_set.page_in(pointer) == huge

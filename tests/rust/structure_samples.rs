@@ -1,8 +1,7 @@
 //! A sample of every structure, in English and Korean, and what must be kept of it.
 
 use satchel_core::prune::structure::{
-    Structure, boost_matching, detect, outline, placeholder_arguments, render, saves, stub_line,
-    units,
+    Structure, boost_matching, detect, outline, render, saves, stub_line, units,
 };
 
 pub const JSON: &str = r#"{"status": "partial", "total": 6, "orders": [
@@ -583,19 +582,6 @@ fn a_stub_is_one_line_with_what_it_was() {
     assert_eq!(
         line("", "x"),
         "[paged out: x; 0 lines, 0 bytes; page_in(\"p_7\")]"
-    );
-}
-
-#[test]
-fn arguments_are_whole_or_one_object() {
-    let arguments = serde_json::json!({"path": "a.py", "content": "x".repeat(400)}).to_string();
-    assert_eq!(
-        placeholder_arguments(&arguments, 99, "p_7").unwrap(),
-        r#"{"paged_out":"p_7","tokens":99}"#
-    );
-    assert_eq!(
-        placeholder_arguments("{\"path\": \"a.py\"}", 5, "p_7"),
-        None
     );
 }
 

@@ -6,10 +6,12 @@
 //! a line that is not visible any more is not offered.
 
 mod outcome;
+mod structure;
 
 use std::ops::Range;
 
 use crate::coverage::{Group, Instance, Line};
+use crate::elements::Elements;
 use crate::error::Result;
 use crate::level::Level;
 use crate::message::{Part, PartKind};
@@ -32,8 +34,8 @@ const LONG_LINE: usize = 200;
 /// Bytes that a fragment shows before and after its identifier.
 const FRAGMENT_BYTES: usize = 48;
 
-/// Bytes of what stands between two kept lines that are kept as well.
-const GAP_BYTES: u32 = 4;
+/// Bytes of what stands between two kept lines that are kept as well: a marker takes as many.
+const GAP_BYTES: u32 = 13;
 
 /// Newest messages whose words and identifiers count as present.
 const NEWEST: usize = 3;
@@ -137,6 +139,24 @@ fn whole_lines_from(text: &str, at: usize) -> u32 {
     at as u32
 }
 
+/// What of a text that is too long says most without a look at what is needed: its head and its
+/// tail, or the most telling elements of JSON.
+fn best_of(text: &str, max_bytes: usize) -> Vec<Span> {
+    if text.len() > max_bytes
+        && let Some(elements) = Elements::of(text)
+    {
+        return elements.outline(text, max_bytes);
+    }
+    let Some((head, tail)) = head_and_tail(text, max_bytes) else {
+        return Vec::new();
+    };
+    let head = whole_lines_up_to(text, head.len());
+    let tail = whole_lines_from(text, text.len() - tail.len());
+    let end = text.strip_suffix('\n').unwrap_or(text).len() as u32;
+    let spans = [Span::new(0, head), Span::new(tail.min(end), end)];
+    spans.into_iter().filter(|span| span.bytes() > 0).collect()
+}
+
 /// The best use of `room`.
 ///
 /// # Errors
@@ -192,7 +212,7 @@ pub(crate) fn keep<T: Text>(
 }
 
 /// A marker as long as any: what it costs to leave lines out.
-const MARKER_SAMPLE: &str = "[… 120 of 160 lines: page_in(\"p_123456789012345678\")]";
+const MARKER_SAMPLE: &str = "[… 120 lines left out; page_in(\"p_123456789012345678\")]";
 
 /// A part that can be replaced.
 struct Piece {
@@ -257,6 +277,8 @@ const SHORT_ANSWER: usize = 400;
 
 /// An identifier on a long line.
 struct Placed {
+    /// Index of its part.
+    part: u32,
     /// The line in the instance.
     line: u32,
     /// Its number.
@@ -474,17 +496,9 @@ impl<T: Text> Keeper<'_, T> {
             // A newest message that leaves no room: its head and its tail.
             let parts = self.transcript.parts(message).len() as u64;
             let tokens = (self.room.target / 2 / parts.max(1)).max(16) as f64;
-            if let Some((head, tail)) = head_and_tail(text, (tokens / per_byte) as usize) {
-                let head = whole_lines_up_to(text, head.len());
-                let tail = whole_lines_from(text, text.len() - tail.len());
-                let end = text.strip_suffix('\n').unwrap_or(text).len() as u32;
-                for span in [Span::new(0, head), Span::new(tail.min(end), end)] {
-                    if span.bytes() == 0 {
-                        continue;
-                    }
-                    let number = self.push_line(group, span, cost(span.bytes()), &mut Vec::new());
-                    self.instance.forced.push(number);
-                }
+            for span in best_of(text, (tokens / per_byte) as usize) {
+                let number = self.push_line(group, span, cost(span.bytes()), &mut Vec::new());
+                self.instance.forced.push(number);
             }
         }
     }
@@ -578,6 +592,7 @@ impl<T: Text> Keeper<'_, T> {
                 names.push(number_of);
                 if is_long {
                     self.places.push(Placed {
+                        part: part as u32,
                         line: self.instance.lines.len() as u32,
                         name: number_of,
                         span: Span::new(identifier.start as u32, identifier.end as u32),

@@ -4,7 +4,9 @@
 //! lines, each as it was, with one note; arguments become one placeholder object; reasoning and
 //! blocks of unknown kind are never touched.
 
+use crate::elements::Elements;
 use crate::error::Result;
+use crate::marker::{self, CHARACTERS, LINES, TOKENS, amount};
 use crate::message::{Body, Part, PartKind};
 use crate::node::{Text, Value};
 use crate::page::Pointer;
@@ -82,13 +84,16 @@ pub fn edited<T: Text>(
         let mut tokens = 0;
         let text = if content.kind == PartKind::Call {
             let arguments = argument_tokens(content, &settings.counter)?;
-            let text = format!("{{\"paged_out\":\"{pointer}\",\"tokens\":{arguments}}}");
+            let text = marker::arguments(pointer, arguments);
             let new = replaced_arguments(&text, &settings.counter)?;
             tokens = content.tokens.saturating_sub(arguments) + new;
             text
         } else {
             with_text(&content.body, |text| {
-                shortened(content, text, kept, pointer)
+                let pieces = Elements::of(text).filter(|_| !kept.is_empty());
+                pieces
+                    .and_then(|pieces| pieces.written(text, kept, &pointer.to_string()))
+                    .unwrap_or_else(|| shortened(content, text, kept, pointer))
             })
         };
         edits.push(PartEdit {
@@ -166,8 +171,8 @@ fn block_texts<T: Text>(value: &Value<T>) -> String {
     out
 }
 
-/// The kept lines of a text. Where something is left out first stands what was left out and where
-/// it is, where something is left out again a sign.
+/// The kept lines of a text. Where something is left out first a marker says how much of all of it
+/// is, and where it is; where something is left out again a marker says how much.
 fn shortened<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) -> String {
     let note = note(part, text, kept, pointer);
     let mut out = String::new();
@@ -183,8 +188,8 @@ fn shortened<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointe
             out.push_str(&note);
             out.push('\n');
             is_noted = true;
-        } else if is_gap && is_at_line(text, start) {
-            out.push_str("…\n");
+        } else if is_gap {
+            push_gap(&mut out, gap);
         }
         if !is_at_line(text, start) {
             out.push('…');
@@ -198,17 +203,27 @@ fn shortened<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointe
     }
     if !is_noted {
         out.push_str(&note);
-    } else if text.get(end..).is_some_and(|rest| !rest.trim().is_empty()) {
-        out.push('…');
+    } else if let Some(rest) = text.get(end..).filter(|rest| !rest.trim().is_empty()) {
+        push_gap(&mut out, rest);
+        out.pop();
     }
     out
+}
+
+/// What is left out between two kept lines; pieces of one line have their own signs.
+fn push_gap(out: &mut String, gap: &str) {
+    let lines = gap.lines().filter(|line| !line.trim().is_empty()).count();
+    if gap.contains('\n') {
+        out.push_str(&marker::marker(&amount(lines, LINES, true), ""));
+        out.push('\n');
+    }
 }
 
 fn is_at_line(text: &str, at: usize) -> bool {
     at == 0 || text.as_bytes()[at - 1] == b'\n'
 }
 
-/// What was left out of a text, how much of it, and where all of it is.
+/// The marker that says how much was left out of a text and where all of it is.
 fn note<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) -> String {
     let what = match part.kind {
         PartKind::Result if part.is_error => "failed result, ",
@@ -221,17 +236,17 @@ fn note<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) ->
         .iter()
         .filter_map(|span| text.get(span.start as usize..span.end as usize));
     let lines = text.lines().count();
-    let shown: usize = words.clone().map(|words| words.lines().count()).sum();
-    let amount = match (lines, kept.is_empty()) {
-        (0, _) => format!("{} tokens", part.tokens),
-        (1, true) => format!("{} characters", text.chars().count()),
-        (1, false) => {
+    let amount = match lines {
+        0 => amount(part.tokens as usize, TOKENS, false),
+        1 => {
             let all = text.chars().count();
             let shown: usize = words.map(|words| words.chars().count()).sum();
-            format!("{} of {all} characters", all.saturating_sub(shown))
+            amount(all.saturating_sub(shown), CHARACTERS, false)
         }
-        (_, true) => format!("{lines} lines"),
-        _ => format!("{} of {lines} lines", lines.saturating_sub(shown)),
+        _ => {
+            let shown: usize = words.map(|words| words.lines().count()).sum();
+            amount(lines.saturating_sub(shown), LINES, false)
+        }
     };
-    format!("[… {what}{amount}: page_in(\"{pointer}\")]")
+    marker::marker(&format!("{what}{amount}"), &pointer.to_string())
 }

@@ -2,13 +2,24 @@
 
 use std::ops::Range;
 
-use super::{FRAGMENT_BYTES, GAP_BYTES, Keeper, Kept, Outcome, Squeeze, Step, UNIT};
+use super::structure::explained;
+use super::{FRAGMENT_BYTES, GAP_BYTES, Keeper, Kept, Outcome, Placed, Squeeze, Step, UNIT};
 use crate::coverage::{Cover, Instance, Line, cover, worth};
+use crate::elements::Elements;
 use crate::error::Result;
 use crate::level::Level;
 use crate::node::Text;
 use crate::plan::Shown;
-use crate::shrink::{PartEdit, Span, edited};
+use crate::shrink::{PartEdit, Span, edited, with_text};
+
+/// An identifier on a long line with what stands right around it.
+fn reach(place: Span, line: Span) -> Span {
+    let reach = FRAGMENT_BYTES as u32;
+    Span::new(
+        place.start.saturating_sub(reach).max(line.start),
+        place.end.saturating_add(reach).min(line.end),
+    )
+}
 
 impl<T: Text> Keeper<'_, T> {
     /// Standing instructions within their share, those first that have the form of one, then the
@@ -110,27 +121,41 @@ impl<T: Text> Keeper<'_, T> {
             group.names = 0..0;
         }
         let first = self.instance.lines.len() as u32;
-        for place in std::mem::take(&mut self.places) {
-            if is_taken[place.line as usize] || rest.values[place.name as usize] <= 0.0 {
-                continue;
+        let mut places = std::mem::take(&mut self.places);
+        places.retain(|place| {
+            !is_taken[place.line as usize] && rest.values[place.name as usize] > 0.0
+        });
+        for of_part in places.chunk_by(|a, b| a.part == b.part) {
+            let content = &self.transcript.all_parts()[of_part[0].part as usize];
+            let elements = with_text(&content.body, Elements::of);
+            let span_of = |place: &Placed| {
+                let whole = self.spans[place.line as usize];
+                elements
+                    .as_ref()
+                    .and_then(|elements| elements.around(place.span))
+                    .unwrap_or_else(|| reach(place.span, whole))
+            };
+            let mut pieces: Vec<(u32, Span, u32)> = of_part
+                .iter()
+                .map(|place| (place.line, span_of(place), place.name))
+                .collect();
+            pieces.sort_unstable();
+            pieces.dedup();
+            for same in pieces.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+                let (number, span, _) = same[0];
+                let line = &self.instance.lines[number as usize];
+                let whole = self.spans[number as usize];
+                let share = u64::from(line.tokens) * u64::from(span.bytes());
+                let tokens = share / u64::from(whole.bytes().max(1)) + UNIT / 2;
+                let start = rest.names.len() as u32;
+                rest.names.extend(same.iter().map(|(_, _, name)| *name));
+                rest.lines.push(Line {
+                    group: line.group,
+                    tokens: tokens as u32,
+                    names: start..rest.names.len() as u32,
+                });
+                self.fragments.push((number, span));
             }
-            let line = &self.instance.lines[place.line as usize];
-            let whole = self.spans[place.line as usize];
-            let reach = FRAGMENT_BYTES as u32;
-            let span = Span::new(
-                place.span.start.saturating_sub(reach).max(whole.start),
-                place.span.end.saturating_add(reach).min(whole.end),
-            );
-            let share = u64::from(line.tokens) * u64::from(span.bytes());
-            let tokens = share / u64::from(whole.bytes().max(1)) + UNIT / 2;
-            let start = rest.names.len() as u32;
-            rest.names.push(place.name);
-            rest.lines.push(Line {
-                group: line.group,
-                tokens: tokens as u32,
-                names: start..start + 1,
-            });
-            self.fragments.push((place.line, span));
         }
         let more = cover(&rest, left);
         taken
@@ -218,6 +243,11 @@ impl<T: Text> Keeper<'_, T> {
                         .map(|(_, span)| *span),
                 );
                 spans.sort_unstable();
+                if !piece.is_call {
+                    let shown = shown_edit(piece.part).map(|edit| &edit.kept[..]);
+                    let content = &self.transcript.all_parts()[piece.part as usize];
+                    spans = with_text(&content.body, |text| explained(text, &spans, shown));
+                }
                 // A line as short as the sign of a gap fills it, if it is still there.
                 let slack = if shown_edit(piece.part).is_none() {
                     GAP_BYTES

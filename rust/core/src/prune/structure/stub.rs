@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use crate::marker::one_line;
 use crate::salience::features::{is_identifier, runs};
 
 use super::json::key_of;
-use super::marker::one_line;
 use super::outline::by_weight;
 use super::{Structure, Unit, line, search, units};
 
@@ -58,17 +58,6 @@ pub fn stub_line(text: &str, structure: Structure, tool_name: &str, pointer: &st
     }
     out.push(']');
     out
-}
-
-/// The object that stands for the arguments of a call: `{"paged_out":"p_…","tokens":812}`.
-///
-/// `arguments` is their JSON, `tokens` what they take; `None` if the object is no shorter, in which
-/// case they stay whole. Nothing of the arguments is in it, so that no piece of them can be taken
-/// for the whole.
-pub fn placeholder_arguments(arguments: &str, tokens: u32, pointer: &str) -> Option<String> {
-    let pointer = serde_json::Value::String(one_line(pointer, 200));
-    let object = format!("{{\"paged_out\":{pointer},\"tokens\":{tokens}}}");
-    (object.len() < arguments.len()).then_some(object)
 }
 
 fn size(text: &str, structure: Structure, units: &[Unit]) -> String {
