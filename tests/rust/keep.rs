@@ -506,3 +506,109 @@ fn every_gap_says_how_much() {
     let shown = text.lines().filter(|line| !line.starts_with("[… ")).count();
     assert_eq!(all + shown, 61);
 }
+
+/// The policy with rules for one tool.
+fn with_rule(tool: &str, rule: Json) -> Policy {
+    serde_json::from_value(json!({"tools": {tool: rule}})).unwrap()
+}
+
+/// The window of a run that looks at a till again and again, with a rule for what it looks with.
+fn ruled(rule: Json, looks: usize) -> String {
+    let line = |at: usize| format!("till_{at} lives in shop/till_{at}.rs\n");
+    let result = format!("{}{}", (10..14).map(line).collect::<String>(), noise(0, 40));
+    let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
+    for number in 0..looks {
+        messages.extend(look(number, "shop", &result));
+    }
+    // Used in an action, they are likely needed.
+    messages.extend(look(50, "shop/till_10.rs", "fine"));
+    messages.extend(look(51, "shop/till_11.rs", "fine"));
+    messages.extend(look(52, "shop", &result));
+    for number in 60..66 {
+        messages.push(json!({"role": "assistant", "content": noise(number * 100, 20)}));
+        messages.push(json!({"role": "user", "content": "go on"}));
+    }
+    let policy = with_rule("look", rule);
+    let mut set = WorkingSet::new(settings(Dialect::OpenAi, 1600, policy)).unwrap();
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    let figures = set.window(false).unwrap();
+    assert!(figures.compactions > 0 && figures.tokens <= 1600);
+    text_of(&render(&set, &messages))
+}
+
+#[test]
+fn rules_for_tools_hold() {
+    assert!(ruled(json!({}), 1).contains("till_10 lives in shop/till_10.rs\n"));
+    let kept = ruled(json!({"protect": true}), 0);
+    assert!(kept.contains(&noise(0, 40)), "{kept}");
+    let kept = ruled(json!({"exclude": true}), 1);
+    assert!(!kept.contains("till_10 lives in"), "{kept}");
+    let kept = ruled(json!({"max_tokens": 10}), 1);
+    let lines = kept
+        .lines()
+        .filter(|line| line.contains(" lives in "))
+        .count();
+    assert!(lines <= 1, "{kept}");
+    // Of calls with an equal argument the newest counts.
+    let kept = ruled(json!({"supersede_key": "path", "protect": true}), 3);
+    assert_eq!(kept.matches(&noise(0, 40)).count(), 1, "{kept}");
+}
+
+#[test]
+fn a_stub_says_what_it_was() {
+    let clearing = json!({"trigger": {"type": "tool_uses", "value": 1}, "keep": 1});
+    let policy = json!({"strategy": "clear-tool-uses", "clearing": clearing});
+    let policy = serde_json::from_value(policy).unwrap();
+    let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
+    messages.extend(look(1, "src/till.rs", &noise(0, 60)));
+    messages.extend(look(2, "log", &noise(100, 60)));
+    let mut set = WorkingSet::new(settings(Dialect::OpenAi, 9000, policy)).unwrap();
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    set.window(false).unwrap();
+    let window = render(&set, &messages);
+    let stub = window[2]["content"].as_str().unwrap();
+    assert!(
+        stub.starts_with("[… look src/till.rs: 100000 ticks passed"),
+        "{stub}"
+    );
+    assert!(stub.contains("; 60 lines left out; page_in(\"p_"), "{stub}");
+    assert_eq!(stub.lines().count(), 1);
+    assert_eq!(window[4], messages[4]);
+}
+
+#[test]
+fn a_page_that_is_read_again_and_again_stays_readable_and_once() {
+    let page = format!("vault_ledger_7 is in vault/ledger_7.rs\n{}", noise(0, 12));
+    let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
+    for number in 0..20 {
+        messages.extend(look(number, "log", &noise(number * 100, 12)));
+    }
+    let mut set = set_of(Dialect::OpenAi, 1500);
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    for round in 0..30usize {
+        let id = format!("page_{round}");
+        let arguments = json!({"pointer": "p_123456789012345678"}).to_string();
+        let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": id,
+            "type": "function", "function": {"name": "page_in", "arguments": arguments}}]});
+        let result = json!({"role": "tool", "tool_call_id": id, "content": page});
+        for message in [call, result] {
+            set.append(read_one(Dialect::OpenAi, &message, messages.len()))
+                .unwrap();
+            messages.push(message);
+        }
+        let figures = set.window(false).unwrap();
+        assert!(figures.tokens <= 1500);
+        let text = text_of(&render(&set, &messages));
+        // The newest reading is whole: nobody has to ask for it again.
+        assert!(text.contains(&page), "round {round}: {text}");
+    }
+    assert!(set.plan().compactions() > 2);
+    // Between compactions windows only grow; each compaction keeps nothing of what was read before.
+    let edits = set
+        .plan()
+        .shown()
+        .iter()
+        .flat_map(|shown| shown.edits.iter());
+    let old = edits.filter(|edit| edit.text.contains("vault_ledger_7 is in"));
+    assert_eq!(old.count(), 0);
+}

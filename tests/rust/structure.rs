@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use satchel_core::prune::structure::{
-    Structure, Unit, boost_matching, detect, outline, render, stub_line, trim, units,
+    Structure, Stub, Unit, boost_matching, detect, outline, render, trim, units,
 };
 use serde_json::Value;
 
@@ -274,8 +274,19 @@ fn check(text: &str, structure: Structure, seed: u64, share: u64) {
             }
         }
     }
-    let stub = stub_line(text, structure, "tool", "p_42");
-    assert_eq!(stub.lines().count(), 1);
+    let stub = Stub {
+        what: "tool",
+        names: None,
+        amount: "all of it left out",
+        pointer: "p_42",
+        max_chars: 200,
+    };
+    let line = stub.line(text);
+    assert_eq!(line.lines().count(), 1);
+    assert!(
+        line.ends_with("; page_in(\"p_42\")]") && line.chars().count() <= 210,
+        "{line}"
+    );
 }
 
 proptest! {

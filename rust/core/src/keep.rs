@@ -6,9 +6,13 @@
 //! a line that is not visible any more is not offered.
 
 mod outcome;
+mod rules;
 mod structure;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+
+use self::rules::{Ruling, rulings};
 
 use crate::coverage::{Group, Instance, Line};
 use crate::elements::Elements;
@@ -17,6 +21,7 @@ use crate::level::Level;
 use crate::message::{Part, PartKind};
 use crate::node::Text;
 use crate::plan::{Plan, Settings, hard_reason, is_protected};
+use crate::policy::Ablation;
 use crate::prune::text::head_and_tail;
 use crate::salience::identifiers::name_parts;
 use crate::salience::index::{Index, LineAt, NameMap, Names, is_read, scan, scan_lines};
@@ -198,6 +203,7 @@ pub(crate) fn keep<T: Text>(
         spans: Vec::new(),
         pieces: Vec::new(),
         steps: Vec::new(),
+        rulings: rulings(transcript, settings, plan, soft),
         standing: Vec::new(),
         places: Vec::new(),
         fragments: Vec::new(),
@@ -252,6 +258,8 @@ struct Keeper<'a, T> {
     spans: Vec<Span>,
     pieces: Vec<Piece>,
     steps: Vec<Step>,
+    /// What rules make of the results of tools, by their parts.
+    rulings: BTreeMap<u32, Ruling>,
     /// Lines of user text that read like standing instructions, and how much.
     standing: Vec<(Claim, u32)>,
     /// Identifiers on long lines.
@@ -318,7 +326,10 @@ impl<T: Text> Keeper<'_, T> {
         let mut first = soft.len();
         let mut tokens = 0;
         let steps = match self.squeeze {
-            Squeeze::None if self.transcript.is_conversation() => {
+            Squeeze::None
+                if self.transcript.is_conversation()
+                    && self.room.free < u64::from(policy.small_tokens) =>
+            {
                 policy.recent_steps.min(1) as usize
             }
             Squeeze::None => policy.recent_steps as usize,
@@ -348,12 +359,17 @@ impl<T: Text> Keeper<'_, T> {
             is_newest && self.squeeze == Squeeze::None && newest_tokens <= share(policy.newest);
         let mut floor = u64::from(shown.placeholder_tokens);
         let mut free_names = Vec::new();
+        let mut holds_protected = false;
         let mut edits = shown.edits.iter().peekable();
         for message in bounds.first as usize..bounds.end as usize {
             floor += u64::from(self.transcript.rows()[message].overhead);
             for part in self.transcript.part_range(message) {
                 let edit = edits.next_if(|edit| edit.part as usize == part);
+                let is_protected_result = self.squeeze == Squeeze::None
+                    && self.rulings.get(&(part as u32)) == Some(&Ruling::Protected);
+                holds_protected |= is_protected_result;
                 let stays = is_recent
+                    || is_protected_result
                     || (newest_stays && message == newest)
                     || (is_protected(self.transcript, message)
                         && self.transcript.all_parts()[part].kind != PartKind::Result);
@@ -365,7 +381,11 @@ impl<T: Text> Keeper<'_, T> {
         let start = self.instance.names.len() as u32;
         self.instance.names.extend(free_names);
         let end = self.instance.names.len() as u32;
+        if policy.is_without(Ablation::Opening) {
+            floor = 0;
+        }
         let must_stay = is_newest
+            || holds_protected
             || is_recent
             || (bounds.first as usize..bounds.end as usize)
                 .any(|message| is_protected(self.transcript, message));
@@ -478,10 +498,14 @@ impl<T: Text> Keeper<'_, T> {
             (per_byte * f64::from(bytes + 1) * UNIT as f64).ceil() as u32 + UNIT as u32 / 2
         };
         let kept = edit.map(|edit| &edit.kept[..]);
+        let is_worthless = self.rulings.get(&(part as u32)) == Some(&Ruling::Worthless);
         // Whole, a part has no marker.
         let is_one = edit.is_none() && !text.trim_end().contains('\n');
         let whole = (u64::from(content.tokens - least) * UNIT).max(1) as u32;
         self.read_lines(message, part, content, text, kept, |keeper, line, names| {
+            if is_worthless {
+                return;
+            }
             let words = &text[line.start as usize..line.end as usize];
             let claim = keeper.claim(message, content, text.len(), words);
             if !names.is_empty() || claim.is_some() {
@@ -546,6 +570,7 @@ impl<T: Text> Keeper<'_, T> {
     ) {
         let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u32 + 1;
         let row = self.transcript.rows()[message];
+        let policy = &self.settings.policy;
         let mut number = 0;
         let mut names = Vec::new();
         let mut next = kept.unwrap_or(&[]).iter().peekable();
@@ -569,11 +594,18 @@ impl<T: Text> Keeper<'_, T> {
                 let Some(known) = self.moment.index.get(identifier.hash).copied() else {
                     continue;
                 };
-                if known.newest as usize != message || self.pinned.contains(&identifier.hash) {
+                let is_old = known.newest as usize != message;
+                if (is_old && !policy.is_without(Ablation::Newest))
+                    || self.pinned.contains(&identifier.hash)
+                {
                     continue;
                 }
                 let next_number = self.instance.values.len() as u32;
-                let number_of = *self.numbers.entry(identifier.hash).or_insert(next_number);
+                let number_of = if policy.is_without(Ablation::Coverage) {
+                    next_number
+                } else {
+                    *self.numbers.entry(identifier.hash).or_insert(next_number)
+                };
                 if number_of == next_number || known.line == line {
                     let spot = *spot.get_or_insert_with(|| {
                         let present = |hash: &u64| self.moment.newest_names.contains(hash);

@@ -34,6 +34,7 @@ pub mod shrink;
 pub mod step;
 pub mod strategy;
 pub mod tokens;
+mod tool_use;
 pub mod transcript;
 pub mod window;
 pub mod working_set;

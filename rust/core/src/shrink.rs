@@ -11,8 +11,10 @@ use crate::message::{Body, Part, PartKind};
 use crate::node::{Text, Value};
 use crate::page::Pointer;
 use crate::plan::Settings;
+use crate::prune::structure::Stub;
 use crate::tokens::Counter;
 use crate::tokens::chat::{argument_tokens, replaced_arguments};
+use crate::tool_use::{ToolUse, key_argument, tool_uses};
 use crate::transcript::Transcript;
 
 /// Bytes of a part's text, without the line end after them.
@@ -66,21 +68,49 @@ pub struct PartEdit {
     pub kept: Box<[Span]>,
 }
 
-/// Edits that keep only some spans of parts: `wanted` holds the part, its message and the spans, in
-/// order of the parts. One batched count for all of them.
+/// What is wanted of one part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Index of the part in [`Transcript::all_parts`].
+    pub part: u32,
+    /// Raw index of its message.
+    pub message: u32,
+    /// What is kept of its text, sorted; nothing makes it a stub.
+    pub kept: Vec<Span>,
+    /// What a stub names, the likeliest needed first; `None` for what stands where the text says
+    /// most.
+    pub names: Option<Vec<String>>,
+    /// Whether a stub says no more than how much there was and where it is.
+    pub is_least: bool,
+}
+
+impl Wanted {
+    /// A stub.
+    pub fn nothing(part: u32, message: u32) -> Self {
+        Self {
+            part,
+            message,
+            ..Self::default()
+        }
+    }
+}
+
+/// Edits that keep only some spans of parts, in order of the parts. One batched count for all of them.
 ///
 /// # Errors
 /// `counter_failed`, only from a foreign counter.
 pub fn edited<T: Text>(
     transcript: &Transcript<T>,
     settings: &Settings,
-    wanted: &[(u32, u32, Vec<Span>)],
+    wanted: &[Wanted],
 ) -> Result<Vec<PartEdit>> {
     let mut edits = Vec::with_capacity(wanted.len());
-    for (part, message, kept) in wanted {
-        let content = &transcript.all_parts()[*part as usize];
-        let offset = *part as usize - transcript.part_range(*message as usize).start;
-        let pointer = settings.key.pointer(*message as usize, offset, content);
+    let mut uses: (u32, Vec<ToolUse>) = (u32::MAX, Vec::new());
+    for one in wanted {
+        let (part, message, kept) = (one.part as usize, one.message as usize, &one.kept);
+        let content = &transcript.all_parts()[part];
+        let offset = part - transcript.part_range(message).start;
+        let pointer = settings.key.pointer(message, offset, content);
         let mut tokens = 0;
         let text = if content.kind == PartKind::Call {
             let arguments = argument_tokens(content, &settings.counter)?;
@@ -88,16 +118,24 @@ pub fn edited<T: Text>(
             let new = replaced_arguments(&text, &settings.counter)?;
             tokens = content.tokens.saturating_sub(arguments) + new;
             text
+        } else if kept.is_empty() {
+            let step = transcript.rows()[message].step;
+            if content.kind == PartKind::Result && uses.0 != step && !one.is_least {
+                uses = (step, tool_uses(transcript, step));
+            }
+            with_text(&content.body, |text| {
+                let what = what_it_was(transcript, one, &uses.1);
+                stub(content, text, pointer, one, &what)
+            })
         } else {
             with_text(&content.body, |text| {
-                let pieces = Elements::of(text).filter(|_| !kept.is_empty());
-                pieces
+                Elements::of(text)
                     .and_then(|pieces| pieces.written(text, kept, &pointer.to_string()))
                     .unwrap_or_else(|| shortened(content, text, kept, pointer))
             })
         };
         edits.push(PartEdit {
-            part: *part,
+            part: one.part,
             text: text.into(),
             tokens,
             pointer,
@@ -210,6 +248,46 @@ fn shortened<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointe
     out
 }
 
+/// The most characters that a stub says beside amount and pointer, and the share of its original
+/// that it takes at most.
+const STUB_CHARS: usize = 200;
+const STUB_SHARE: usize = 8;
+
+/// The tool of a result and the argument that says most, or nothing.
+fn what_it_was<T: Text>(transcript: &Transcript<T>, wanted: &Wanted, uses: &[ToolUse]) -> String {
+    let Ok(at) = uses.binary_search_by_key(&wanted.part, |one| one.result) else {
+        return String::new();
+    };
+    let tool = uses[at].tool.clone().unwrap_or_default();
+    let argument = uses[at].call.map_or_else(String::new, |call| {
+        key_argument(&transcript.all_parts()[call as usize])
+    });
+    format!("{tool} {argument}")
+}
+
+/// One line for a part of which nothing is kept.
+fn stub<T: Text>(
+    part: &Part<T>,
+    text: &str,
+    pointer: Pointer,
+    wanted: &Wanted,
+    what: &str,
+) -> String {
+    let is_text = matches!(part.kind, PartKind::Text | PartKind::Result);
+    let max_chars = (text.len() / STUB_SHARE).min(STUB_CHARS);
+    if !is_text || wanted.is_least {
+        return note(part, text, &[], pointer);
+    }
+    Stub {
+        what,
+        names: wanted.names.as_deref(),
+        amount: &amount_of(part, text, &[]),
+        pointer: &pointer.to_string(),
+        max_chars,
+    }
+    .line(text)
+}
+
 /// What is left out between two kept lines; pieces of one line have their own signs.
 fn push_gap(out: &mut String, gap: &str) {
     let lines = gap.lines().filter(|line| !line.trim().is_empty()).count();
@@ -225,6 +303,11 @@ fn is_at_line(text: &str, at: usize) -> bool {
 
 /// The marker that says how much was left out of a text and where all of it is.
 fn note<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) -> String {
+    marker::marker(&amount_of(part, text, kept), &pointer.to_string())
+}
+
+/// How much of a part is left out.
+fn amount_of<T: Text>(part: &Part<T>, text: &str, kept: &[Span]) -> String {
     let what = match part.kind {
         PartKind::Result if part.is_error => "failed result, ",
         PartKind::Image => "image, ",
@@ -248,5 +331,5 @@ fn note<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) ->
             amount(lines.saturating_sub(shown), LINES, false)
         }
     };
-    marker::marker(&format!("{what}{amount}"), &pointer.to_string())
+    format!("{what}{amount}")
 }

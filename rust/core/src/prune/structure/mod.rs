@@ -36,7 +36,7 @@ use crate::marker::{LINES, Nouns};
 pub use detect::detect;
 pub use outline::{boost_matching, outline};
 pub use render::{left_out_lines, render, saves};
-pub use stub::stub_line;
+pub use stub::Stub;
 pub use trim::{Trimmed, trim};
 pub use unit::{Unit, units};
 
