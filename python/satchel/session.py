@@ -245,8 +245,8 @@ class Session:
         """Appends one message or several, all of them or none.
 
         Messages of one call stay together. Without ``expected_version``, what other writers
-        appended in the meantime comes before; but if calls of theirs wait for results, nothing may
-        come between, and the append is refused.
+        appended in the meantime comes before; but if calls of theirs wait for results (those of a
+        process that ended, too), nothing may come between, and the append is refused.
 
         Args:
             messages: in the session's dialect, as dicts or a client's objects.
@@ -325,7 +325,7 @@ class Session:
         """
         async with self._lock:
             await self._log.refresh()
-            await self._log.change(lambda working_set: working_set.apply(event))
+            await self._log.insist(lambda working_set: working_set.apply(event))
 
     async def pin(self, index: int) -> None:
         """Keeps the step of message ``index`` verbatim."""
@@ -383,7 +383,7 @@ class Session:
             await self._log.refresh()
             before = self._asked
             self._overflows += 1
-            await self._log.change(lambda working_set: self._give_way(working_set, error))
+            await self._log.insist(lambda working_set: self._give_way(working_set, error))
             window = await self._window(_UNSET, _UNSET, "normal", "synthesize")
             if before is not None and window.tokens >= before.tokens:
                 message = f"the window of {window.tokens} tokens cannot become smaller"
@@ -507,9 +507,10 @@ class Session:
                 log.tools = asked.get("tools", log.tools)
             found.append(working_set.window(**asked))
 
-        await log.change(ask)
-        self._asked = found[0]
-        return found[0]
+        await log.insist(ask)
+        # The newest, if it had to be made again after another writer's append.
+        self._asked = found[-1]
+        return found[-1]
 
     async def _observe(self, asked: Window, response: object) -> None:
         """Learns from what the provider says the request cost."""
@@ -526,7 +527,7 @@ class Session:
             event = self._calibration.event()
             async with self._lock:
                 await self._log.refresh()
-                await self._log.change(lambda working_set: working_set.apply(event))
+                await self._log.insist(lambda working_set: working_set.apply(event))
 
     def _give_way(self, working_set: WorkingSet, error: object) -> None:
         """Makes the next window smaller, by what the error says."""
@@ -570,6 +571,15 @@ def _listed(messages: object) -> list[Any]:
         raise InputError(message, code="invalid_message") from error
 
 
+def _is_id(text: str) -> bool:
+    try:
+        check_id("an id", text)
+    except InputError:
+        # What a message carries need not be fit for a key; the message is kept all the same.
+        return False
+    return True
+
+
 def _keys_of(messages: Sequence[Any], ids: Sequence[str | None] | None) -> list[str | None]:
     if ids is None:
         found: list[object] = [
@@ -578,7 +588,7 @@ def _keys_of(messages: Sequence[Any], ids: Sequence[str | None] | None) -> list[
             else getattr(message, "id", None)
             for message in messages
         ]
-        return [one if isinstance(one, str) and one else None for one in found]
+        return [one if isinstance(one, str) and _is_id(one) else None for one in found]
     if len(ids) != len(messages):
         message = f"{len(ids)} ids for {len(messages)} messages"
         raise InputError(message, code="invalid_value", value=len(ids), limit=len(messages))

@@ -53,4 +53,14 @@ def _memory(url: str) -> SessionStore:
     return _IN_MEMORY.setdefault(urlsplit(url).netloc, MemoryStore())
 
 
-_BACKENDS: Final[dict[str, Callable[[str], SessionStore]]] = {"memory": _memory}
+def _sqlite(url: str) -> SessionStore:
+    # Imported here: whoever keeps sessions elsewhere does not load SQLite.
+    from satchel.stores.sqlite import SQLiteStore  # noqa: PLC0415 - as said above
+
+    return SQLiteStore.from_url(url)
+
+
+_BACKENDS: Final[dict[str, Callable[[str], SessionStore]]] = {
+    "memory": _memory,
+    "sqlite": _sqlite,
+}
