@@ -71,7 +71,7 @@ def main() -> None:
     print("| variant | " + " | ".join(reports) + " |")
     print("|---|" + "---|" * len(reports))
     for variant in VARIANTS:
-        cells = []
+        cells: list[str] = []
         for report in reports.values():
             row = report.totals[variant]
             figures = (row["lrr"].value, row["lrr_line"].value)
