@@ -519,7 +519,7 @@ fn with_rule(tool: &str, rule: &Json) -> Policy {
 }
 
 /// The window of a run that looks at a till again and again, with a rule for what it looks with.
-fn ruled(rule: Json, looks: usize) -> String {
+fn ruled(rule: &Json, looks: usize) -> String {
     let line = |at: usize| format!("till_{at} lives in shop/till_{at}.rs\n");
     let result = format!("{}{}", (10..14).map(line).collect::<String>(), noise(0, 40));
     let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
@@ -534,7 +534,7 @@ fn ruled(rule: Json, looks: usize) -> String {
         messages.push(json!({"role": "assistant", "content": noise(number * 100, 20)}));
         messages.push(json!({"role": "user", "content": "go on"}));
     }
-    let policy = with_rule("look", &rule);
+    let policy = with_rule("look", rule);
     let mut set = WorkingSet::new(settings(Dialect::OpenAi, 1600, policy)).unwrap();
     set.append(read(Dialect::OpenAi, &messages)).unwrap();
     let figures = set.window(false).unwrap();
@@ -544,19 +544,19 @@ fn ruled(rule: Json, looks: usize) -> String {
 
 #[test]
 fn rules_for_tools_hold() {
-    assert!(ruled(json!({}), 1).contains("till_10 lives in shop/till_10.rs\n"));
-    let kept = ruled(json!({"protect": true}), 0);
+    assert!(ruled(&json!({}), 1).contains("till_10 lives in shop/till_10.rs\n"));
+    let kept = ruled(&json!({"protect": true}), 0);
     assert!(kept.contains(&noise(0, 40)), "{kept}");
-    let kept = ruled(json!({"exclude": true}), 1);
+    let kept = ruled(&json!({"exclude": true}), 1);
     assert!(!kept.contains("till_10 lives in"), "{kept}");
-    let kept = ruled(json!({"max_tokens": 10}), 1);
+    let kept = ruled(&json!({"max_tokens": 10}), 1);
     let lines = kept
         .lines()
         .filter(|line| line.contains(" lives in "))
         .count();
     assert!(lines <= 1, "{kept}");
     // Of calls with an equal argument the newest counts.
-    let kept = ruled(json!({"supersede_key": "path", "protect": true}), 3);
+    let kept = ruled(&json!({"supersede_key": "path", "protect": true}), 3);
     assert_eq!(kept.matches(&noise(0, 40)).count(), 1, "{kept}");
 }
 
