@@ -25,6 +25,7 @@ pub mod prune;
 pub mod readers;
 pub mod render;
 pub mod replay;
+pub mod rewrite;
 pub mod salience;
 pub mod shrink;
 pub mod step;

@@ -19,6 +19,7 @@ mod readers;
 mod render;
 mod repair;
 mod replay;
+mod rewrite;
 mod score;
 mod trim;
 mod utf8;
@@ -54,6 +55,8 @@ mod _core {
     use crate::repair::{repair_messages, repair_placeholders};
     #[pymodule_export]
     use crate::replay::{replay_baselines, replay_run};
+    #[pymodule_export]
+    use crate::rewrite::{PyRewriteReader, PyRewriter, has_rows_of};
     #[pymodule_export]
     use crate::score::score_messages;
     #[pymodule_export]
