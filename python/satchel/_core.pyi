@@ -14,6 +14,8 @@ __all__ = [
     "Counter",
     "LintProgress",
     "MessageTokens",
+    "RewriteReader",
+    "Rewriter",
     "TranscriptReader",
     "WorkingSet",
     "__version__",
@@ -26,6 +28,7 @@ __all__ = [
     "describe_text",
     "detect_dialect",
     "error_codes",
+    "has_rows_of",
     "lint_rows",
     "lint_rules",
     "prune_tool_outputs",
@@ -521,3 +524,67 @@ class WorkingSet:
         """What happened to each step, or to the step of one message."""
     def columns(self) -> dict[str, Any]:
         """The same as numpy arrays by name, one entry per step."""
+
+def has_rows_of(head: bytes, file_format: str | None) -> bool:
+    """Whether a file that begins like this has a conversation a line.
+
+    ``head`` must hold two lines that are not blank, else the answer is no.
+    """
+
+_Texts: TypeAlias = tuple[NDArray[np.int64], bytes]
+
+@final
+class Rewriter:
+    """Writes conversations anew. Immutable, shared between threads; see ``satchel.batch``.
+
+    What it writes is a dict: ``records`` (bytes, a JSON object a line; empty in columns);
+    ``messages``, ``system``, ``tools`` and ``reports`` (int64 offsets and bytes); ``lines`` (int64,
+    the line of each window); ``pages`` and ``rejects`` (bytes, a JSON object a line);
+    ``first_reject`` (line, conversation, code, sentence, or None); and counts.
+    """
+
+    def __new__(
+        cls,
+        model: str,
+        *,
+        traits: list[str],
+        prefix_bound: bool,
+        counter: Counter,
+        policy: str,
+        share: float | None,
+        tokens: int | None,
+        at: str,
+        target: str | None,
+        price: tuple[float, int | None, float] | None,
+        pages: bool,
+    ) -> Rewriter: ...
+    def lines(
+        self, lines: bytes, source: str, line: int, file_format: str | None, *, columns: bool
+    ) -> dict[str, Any]:
+        """Rewrites lines that hold a conversation each; the first has the number ``line``."""
+    def file(self, source: str, file_format: str | None, *, columns: bool) -> RewriteReader:
+        """A reader of a whole file of any format."""
+    def rows(
+        self,
+        messages: _Texts,
+        system: _Texts | None,
+        tools: _Texts | None,
+        dialects: _Texts | None,
+        source: str,
+        row: int,
+        file_format: str | None,
+        *,
+        columns: bool,
+    ) -> dict[str, Any]:
+        """Rewrites rows of columns, given as offsets and UTF-8; the first has the number ``row``."""
+
+@final
+class RewriteReader:
+    """Reads one file piece by piece and writes its conversations anew; used by one thread."""
+
+    def feed(self, piece: bytes) -> None:
+        """Takes the next bytes."""
+    def fail(self, what: str) -> None:
+        """Notes that the rest of the file cannot be read."""
+    def finish(self) -> dict[str, Any]:
+        """Ends the file; gives everything that came out, as the rewriter's own methods do."""

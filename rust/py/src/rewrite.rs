@@ -10,7 +10,7 @@ use satchel_core::dialect::Dialect;
 use satchel_core::error::{Error, ErrorKind, Result};
 use satchel_core::policy::Policy;
 use satchel_core::readers::json::{Json, parse};
-use satchel_core::readers::{Format, Item, Reader, has_rows, read_value};
+use satchel_core::readers::{Format, Item, Problem, Reader, has_rows, read_value};
 use satchel_core::replay::Limit;
 use satchel_core::rewrite::{At, Form, Lines, Options, Output, Price, Rejected};
 
@@ -200,6 +200,18 @@ impl PyRewriteReader {
             }
             Ok(())
         })
+    }
+
+    /// Notes that the rest of the file cannot be read.
+    fn fail(&self, what: String) -> PyResult<()> {
+        if let Some((reader, lines)) = self.lock().map_err(PyError)?.as_mut() {
+            *reader = Reader::rows(None, 1);
+            lines.take([Err(Problem {
+                line: None,
+                message: what,
+            })]);
+        }
+        Ok(())
     }
 
     /// Ends the file; gives everything that came out.

@@ -317,16 +317,36 @@ impl Source {
     }
 }
 
-/// Folds the messages and asks for the windows.
+/// Folds the messages and asks for the windows. A budget that is a share grows until what must stay
+/// fits: a share of little is less than any window.
 fn pack(source: &Source, options: &Options) -> Result<(Vec<Window>, Vec<Page>)> {
-    let mut read = source.read()?;
+    let share = match options.limit {
+        Limit::Tokens(budget) => return pack_within(source, options, budget),
+        Limit::Share(share) => share,
+    };
+    let (mut budget, all) = budgets(source, share, &options.counter)?;
+    loop {
+        match pack_within(source, options, budget) {
+            Err(error) if error.kind() == ErrorKind::OverBudget && budget < all => {
+                budget = (budget + budget / 4 + 16).min(all);
+            }
+            packed => return packed,
+        }
+    }
+}
+
+fn pack_within(
+    source: &Source,
+    options: &Options,
+    budget: u64,
+) -> Result<(Vec<Window>, Vec<Page>)> {
+    let read = source.read()?;
     let rules = ChatRules::for_counter(source.dialect, &options.counter);
     let (system_tokens, tools_tokens) = source.fixed_tokens(&options.counter)?;
-    let base = system_tokens + tools_tokens + u64::from(rules.request_tokens());
     let settings = Settings {
         dialect: source.dialect,
         counter: options.counter.clone(),
-        budget: budget(&mut read, &rules, base, options)?,
+        budget,
         policy: options.policy.clone(),
         system_tokens,
         tools_tokens,
@@ -352,23 +372,19 @@ fn pack(source: &Source, options: &Options) -> Result<(Vec<Window>, Vec<Page>)> 
     Ok((windows, pages))
 }
 
-/// Input tokens that a window may have.
-fn budget(
-    read: &mut [Message<JsonText>],
-    rules: &ChatRules,
-    base: u64,
-    options: &Options,
-) -> Result<u64> {
-    let share = match options.limit {
-        Limit::Tokens(tokens) => return Ok(tokens),
-        Limit::Share(share) => share,
-    };
-    count_message_parts(read, &options.counter)?;
-    let (mut pinned, mut rest, mut largest) = (base, 0, 0);
+/// Input tokens that a share of the conversation gives its windows: what is pinned from the start,
+/// and that share of the rest, at least its largest message. And those of the whole conversation.
+fn budgets(source: &Source, share: f64, counter: &Counter) -> Result<(u64, u64)> {
+    let mut read = source.read()?;
+    count_message_parts(&mut read, counter)?;
+    let rules = ChatRules::for_counter(source.dialect, counter);
+    let (system_tokens, tools_tokens) = source.fixed_tokens(counter)?;
+    let mut pinned = system_tokens + tools_tokens + u64::from(rules.request_tokens());
+    let (mut rest, mut largest) = (0, 0);
     let (mut is_opening, mut has_goal) = (true, false);
-    for message in read.iter() {
+    for message in &read {
         let parts = message.parts.iter().map(|part| u64::from(part.tokens));
-        let overhead = u64::from(message_overhead(message, rules, &options.counter)?);
+        let overhead = u64::from(message_overhead(message, &rules, counter)?);
         let tokens = parts.sum::<u64>() + overhead;
         is_opening &= message.role.is_instruction();
         let is_goal = !has_goal && has_words(message);
@@ -381,8 +397,10 @@ fn budget(
         }
     }
     let free = ((rest as f64 * share) as u64).max(largest);
-    let margin = 1.0 + options.counter.margin();
-    Ok((((pinned + free) as f64 * margin).ceil() as u64).max(1))
+    let upper = |tokens: u64| (tokens as f64 * (1.0 + counter.margin())).ceil() as u64;
+    // Placeholders for calls that are open at the end, and what a repair may put in, come on top.
+    let all = upper(pinned + rest) + upper(pinned + rest) / 4 + 1_000;
+    Ok((upper(pinned + free).max(1), all))
 }
 
 /// Whether the user says something in it, rather than handing over results.
