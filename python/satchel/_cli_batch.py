@@ -35,9 +35,7 @@ def rewrite(
         str | None,
         typer.Option(help="Input tokens, or a share such as 25%; default: what the model takes."),
     ] = None,
-    policy: Annotated[
-        str, typer.Option(help="Preset, or a policy's TOML file.")
-    ] = "adaptive",
+    policy: Annotated[str, typer.Option(help="Preset, or a policy's TOML file.")] = "adaptive",
     convert: Annotated[
         str | None, typer.Option(help="Dialect of the output; default: each keeps its own.")
     ] = None,
@@ -163,12 +161,12 @@ def _told(progress: Progress) -> str:
 
 def _say(done: Summary, out: str) -> None:
     share = done.tokens_after / max(1, done.tokens_before)
-    lines = (
+    typer.echo(
         f"{done.conversations:,} conversations, {done.windows:,} windows, "
-        f"{done.rejected:,} rejected: {printable(out)}",
-        f"tokens: {done.tokens_before:,} before, {done.tokens_after:,} after ({share:.1%})",
-        f"errors: {done.violations:,} before, {done.violations_left:,} after; "
-        f"{done.repaired:,} conversations repaired, {done.losses:,} losses",
+        f"{done.rejected:,} rejected: {printable(out)}"
     )
-    for line in lines:
-        typer.echo(line)
+    typer.echo(f"tokens: {done.tokens_before:,} before, {done.tokens_after:,} after ({share:.1%})")
+    typer.echo(
+        f"errors: {done.violations:,} before, {done.violations_left:,} after; "
+        f"{done.repaired:,} conversations repaired, {done.losses:,} losses"
+    )

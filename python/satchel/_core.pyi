@@ -576,7 +576,7 @@ class Rewriter:
         *,
         columns: bool,
     ) -> dict[str, Any]:
-        """Rewrites rows of columns, given as offsets and UTF-8; the first has the number ``row``."""
+        """Rewrites rows of columns: offsets and UTF-8; the first has the number ``row``."""
 
 @final
 class RewriteReader:

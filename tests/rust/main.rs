@@ -36,6 +36,7 @@ mod prune;
 mod readers;
 mod repair;
 mod replay;
+mod rewrite;
 mod rules;
 mod score;
 mod spoken;

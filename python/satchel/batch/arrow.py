@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -12,15 +12,18 @@ from satchel.errors import InputError
 from satchel.reading import file_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Staged", "needed", "output_columns", "parquet_batches", "text_columns"]
+__all__ = ["RecordBatch", "Staged", "needed", "output_columns", "parquet_batches", "text_columns"]
 
 _ROWS: Final = 256
 _NAMES: Final = ("messages", "conversation", "conversations")
 
 Texts = tuple[Any, bytes]
+
+RecordBatch: TypeAlias = Any
+"""A ``pyarrow.RecordBatch``; pyarrow comes without types."""
 
 
 def needed(what: str) -> Any:  # noqa: ANN401 - an optional package without types
@@ -36,7 +39,7 @@ def needed(what: str) -> Any:  # noqa: ANN401 - an optional package without type
         raise ImportError(message, name=error.name) from error
 
 
-def parquet_batches(source: str) -> Iterator[Any]:
+def parquet_batches(source: str) -> Iterator[RecordBatch]:
     """The record batches of a Parquet file, a few hundred rows each."""
     pyarrow = needed("Parquet")
     parquet = import_module("pyarrow.parquet")
@@ -48,7 +51,7 @@ def parquet_batches(source: str) -> Iterator[Any]:
 
 
 def text_columns(
-    batch: Any,  # noqa: ANN401 - a RecordBatch
+    batch: RecordBatch,
     source: str,
     *,
     messages: str | None = None,
@@ -93,8 +96,11 @@ def _texts(column: Any) -> Texts:  # noqa: ANN401 - an Array
 
 def _present(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, dict):
-        return {key: _present(inner) for key, inner in value.items() if inner is not None}
-    return [_present(inner) for inner in value] if isinstance(value, list) else value
+        fields = cast("dict[str, Any]", value)
+        return {key: _present(inner) for key, inner in fields.items() if inner is not None}
+    if isinstance(value, list | tuple):
+        return [_present(inner) for inner in cast("Sequence[Any]", value)]
+    return value
 
 
 def output_columns(output: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from satchel.batch.summary import Summary
@@ -22,6 +21,7 @@ from satchel.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 __all__ = ["Checkpoint", "Outputs"]
 
@@ -32,7 +32,7 @@ _VERSION: Final = 1
 class Checkpoint:
     """A state from which a run goes on."""
 
-    place: Place = Place()
+    place: Place = field(default_factory=Place)
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     summary: Summary = field(default_factory=Summary)
     is_done: bool = False
@@ -76,8 +76,7 @@ class Outputs:
     def _read(self) -> Checkpoint | None:
         try:
             found: Any = json.loads(self._manifest.read_text(encoding="utf-8"))
-            if found["version"] != _VERSION or found["digest"] != self._digest:
-                raise ValueError
+            told = found["version"], found["digest"]
             checkpoint = Checkpoint(
                 Place(**found["place"]),
                 {name: found["sizes"][name] for name in self._paths},
@@ -87,17 +86,22 @@ class Outputs:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            message = (
-                f"{self._manifest}: a run with other options or inputs was interrupted here; "
-                "repeat that one, or restart"
-            )
-            raise InputError(message, code="invalid_value") from error
+            raise self._other() from error
+        if told != (_VERSION, self._digest):
+            raise self._other()
         for name, path in self._paths.items():
             size = _part(path).stat().st_size if _part(path).exists() else 0
             if not checkpoint.is_done and size < checkpoint.sizes[name]:
                 message = f"{_part(path)}: shorter than the interrupted run left it; restart"
                 raise InputError(message, code="invalid_value")
         return checkpoint
+
+    def _other(self) -> InputError:
+        message = (
+            f"{self._manifest}: a run with other options or inputs was interrupted here; "
+            "repeat that one, or restart"
+        )
+        return InputError(message, code="invalid_value")
 
     def append(self, name: str, data: bytes) -> None:
         """Appends to the output ``name``, if there is one."""
@@ -122,10 +126,10 @@ class Outputs:
             "is_done": is_done,
         }
         new = self._manifest.with_name(self._manifest.name + ".new")
-        with new.open("w", encoding="utf-8") as file:
-            json.dump(state, file)
-            file.flush()
-            os.fsync(file.fileno())
+        with new.open("w", encoding="utf-8") as written:
+            json.dump(state, written)
+            written.flush()
+            os.fsync(written.fileno())
         new.replace(self._manifest)
 
     def part(self, name: str) -> Path:

@@ -13,8 +13,7 @@ from satchel.batch.rejects import raise_first
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pyarrow
-
+    from satchel.batch.arrow import RecordBatch
     from satchel.batch.options import At, OnError
     from satchel.counting import Counter
     from satchel.policy import Policy
@@ -25,7 +24,7 @@ _OURS = ("messages", "system", "tools", "report")
 
 
 def rewrite_batches(
-    batches: Iterable[pyarrow.RecordBatch],
+    batches: Iterable[RecordBatch],
     *,
     model: str,
     policy: str | Policy = "adaptive",
@@ -35,13 +34,13 @@ def rewrite_batches(
     counter: str | Counter | None = None,
     messages: str | None = None,
     on_error: OnError = "reject",
-) -> Iterator[pyarrow.RecordBatch]:
+) -> Iterator[RecordBatch]:
     """Writes the conversations of record batches anew, a batch for a batch, in one thread.
 
     Args:
-        batches: each with a column of conversations: lists of messages as JSON text, or as lists
-            of structs, or whole conversations. ``system``, ``tools`` and ``dialect`` are used where
-            they are there.
+        batches: ``pyarrow.RecordBatch``, each with a column of conversations: lists of messages
+            as JSON text, or as lists of structs, or whole conversations. ``system``, ``tools`` and
+            ``dialect`` are used where they are there.
         model: as in `rewrite`, like ``policy``, ``budget``, ``convert``, ``at`` and ``counter``.
         policy: see there.
         budget: see there.
@@ -53,8 +52,8 @@ def rewrite_batches(
         on_error: ``"reject"`` leaves rows without a window out, ``"raise"`` stops at the first.
 
     Yields:
-        Record batches with a row for each window: ``messages``, ``system``, ``tools`` and ``report``
-        as JSON texts (large strings), and the other columns of the row it comes from.
+        Record batches with a row for each window: ``messages``, ``system``, ``tools`` and
+        ``report`` as JSON texts (large strings), and the other columns of the row it comes from.
 
     Raises:
         InputError: as `rewrite`; ``invalid_file`` if there is no such column.
@@ -71,12 +70,12 @@ def rewrite_batches(
         pages=False,
         file_format="auto",
     )
-    row = 0
+    row = 0  # lines are counted from 1
     for batch in batches:
         given = text_columns(batch, "batch", messages=messages)
-        output = chosen.rewriter.rows(*given, "batch", row, None, columns=True)
+        output = chosen.rewriter.rows(*given, "batch", row + 1, None, columns=True)
         raise_first("batch", output, on_error)
-        taken: Any = arrow.array(np.asarray(output["lines"]) - row, arrow.int64())
+        taken: Any = arrow.array(np.asarray(output["lines"]) - row - 1, arrow.int64())
         row += batch.num_rows
         columns = output_columns(output)
         ours = {*_OURS, *((messages,) if messages else ("conversation", "conversations"))}

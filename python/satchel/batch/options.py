@@ -55,9 +55,11 @@ def settings(
     """
     known = models.get(model)
     chosen = Policy.preset(policy) if isinstance(policy, str) else policy
-    counts = counter_of(model if counter is None else counter) if (
-        counter is None or isinstance(counter, str)
-    ) else counter
+    counts = (
+        counter_of(model if counter is None else counter)
+        if (counter is None or isinstance(counter, str))
+        else counter
+    )
     share, tokens = _limit(budget, known)
     if file_format != "auto" and file_format not in FORMATS:
         message = f"format is no known one; known: {', '.join(('auto', *FORMATS))}"

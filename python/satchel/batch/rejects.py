@@ -40,4 +40,5 @@ def raise_first(source: str, output: Mapping[str, Any], on_error: OnError) -> No
     line, _, code, message = first
     place = source if line is None else f"{source}, line {line}"
     kind = BudgetError if code == "over_budget" else InputError
-    raise kind(f"{place}: {message}", code=code)
+    said = f"{place}: {message}"
+    raise kind(said, code=code)

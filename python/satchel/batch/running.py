@@ -9,6 +9,7 @@ import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -227,9 +228,7 @@ class _Run:
             if self._staged is not None and not state.sizes["records"]:
                 self._outputs.append("records", self._staged.head())
                 self._outputs.mark()
-            work = units(
-                self._files, place, self._settings, columns=self._staged is not None
-            )
+            work = units(self._files, place, self._settings, columns=self._staged is not None)
             for unit, output in () if state.is_done else _in_order(work, threads):
                 raise_first(unit.source, output, on_error)
                 self._write(output)
@@ -262,8 +261,7 @@ class _Run:
         text = output["reports"][1]
         if self._staged is not None:
             starts = output["reports"][0]
-            pairs = zip(starts[:-1], starts[1:], strict=True)
-            text = b"".join(text[start:end] + b"\n" for start, end in pairs)
+            text = b"".join(text[start:end] + b"\n" for start, end in pairwise(starts))
         append("reports", text)
         append("rejects", output["rejects"])
         append("pages", output["pages"])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from satchel import _core
-from satchel.batch.arrow import needed, parquet_batches, text_columns
+from satchel.batch.arrow import Texts, needed, parquet_batches, text_columns
 from satchel.errors import InputError
 from satchel.reading import file_error
 
@@ -33,6 +33,8 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _PARQUET: Final = b"PAR1"
 
 Output = dict[str, Any]
+
+Columns = tuple[Texts, Texts | None, Texts | None, Texts | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +169,18 @@ class _Cutting:
             after = Place(self._place.file, row, row + 1)
             yield self._unit(self._rows_work(columns, first), after, batch.nbytes)
 
-    def _rows_work(self, given: tuple[Any, ...], row: int) -> Callable[[], Output]:
+    def _rows_work(self, given: Columns, row: int) -> Callable[[], Output]:
         settings, source, columns = self._settings, self._source, self._columns
+        messages, system, tools, dialects = given
         return lambda: settings.rewriter.rows(
-            *given, source, row + 1, settings.file_format, columns=columns
+            messages,
+            system,
+            tools,
+            dialects,
+            source,
+            row + 1,
+            settings.file_format,
+            columns=columns,
         )
 
 
