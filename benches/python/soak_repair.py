@@ -47,6 +47,10 @@ def check_repair(messages: list[Message], dialect: Dialect, mode: Mode) -> str:
         return "refused"
     case = (messages, repaired)
     assert repr(messages) == before, case
+    codes = {one.code for one in satchel.lint(messages, dialect)}
+    if errors(messages, dialect) == [] and "starts_without_user" not in codes:
+        assert len(repaired) == len(messages), case
+        assert all(map(lambda a, b: a is b, repaired, messages)), case
     assert errors(repaired, dialect) == [], (case, errors(repaired, dialect))
     again = satchel.repair(repaired, dialect, mode=mode)
     assert len(again) == len(repaired), (case, again)
@@ -77,6 +81,24 @@ def check_window(messages: list[Message], dialect: Dialect, budget: int) -> str:
     return "window"
 
 
+def check_convert(messages: list[Message], dialect: Dialect, target: Dialect) -> str:
+    """Checks one conversion; ``converted``, or ``refused`` as above.
+
+    Raises:
+        AssertionError: the target would refuse the result.
+    """
+    try:
+        found = satchel.convert(messages, dialect, target)
+    except satchel.InputError as error:
+        properties.refused(error, messages)
+        return "refused"
+    wrong = errors(found.messages, target)
+    # In its own dialect it comes back as it is.
+    if dialect != target:
+        assert wrong == [], (wrong, target, messages, found.messages)
+    return "converted"
+
+
 def errors(messages: Sequence[Any], dialect: str) -> list[str]:
     """Codes of what the provider would reject."""
     found = satchel.lint(messages, dialect)
@@ -84,7 +106,7 @@ def errors(messages: Sequence[Any], dialect: str) -> list[str]:
 
 
 def soak(dialect: Dialect, count: int, seed: int) -> Counter[str]:
-    """Checks ``count`` damaged histories in every mode and in two budgets; how they went.
+    """Checks ``count`` damaged histories in every mode, target and in two budgets; how they went.
 
     Raises:
         AssertionError: a promise is broken.
@@ -96,6 +118,8 @@ def soak(dialect: Dialect, count: int, seed: int) -> Counter[str]:
         figures["histories"] += 1
         for mode in MODES:
             figures[check_repair(messages, dialect, mode)] += 1
+        for target in DIALECTS:
+            figures[f"conversions {check_convert(messages, dialect, target)}"] += 1
         for budget in rng.sample(BUDGETS, 2):
             figures[f"windows {check_window(messages, dialect, budget)}"] += 1
     return figures

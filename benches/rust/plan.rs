@@ -114,6 +114,7 @@ fn empty(counter: &str, budget: u64) -> WorkingSet<Box<str>> {
         request_tokens: rules.request_tokens(),
         message_tokens: rules.inserted_message_tokens(),
         key: PageKey::new(""),
+        prices: satchel_core::strategy::price::Prices::default(),
         calibration: None,
     })
     .unwrap()

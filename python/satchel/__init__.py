@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from satchel.counting import Counter, MessageTokens, counter
     from satchel.errors import (
         BudgetError,
+        CompactionError,
+        GuardError,
         InputError,
         PageNotFoundError,
         SatchelError,
         StoreError,
+        SummaryError,
         UsageError,
     )
     from satchel.linting import Violation, lint
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
     from satchel.repairing import repair
+    from satchel.session import Session, open_session
     from satchel.trimming import Trimmed, trim_text
     from satchel.usage import Calibration, Usage, usage_tokens
     from satchel.windows import (
@@ -48,8 +52,10 @@ __all__ = [
     "Budget",
     "BudgetError",
     "Calibration",
+    "CompactionError",
     "Converted",
     "Counter",
+    "GuardError",
     "InputError",
     "Loss",
     "MessageTokens",
@@ -57,7 +63,9 @@ __all__ = [
     "Policy",
     "ReportedUsage",
     "SatchelError",
+    "Session",
     "StoreError",
+    "SummaryError",
     "TokenBudget",
     "Transcript",
     "TranscriptWarning",
@@ -75,6 +83,7 @@ __all__ = [
     "is_overflow_error",
     "lint",
     "models",
+    "open_session",
     "overflow_details",
     "page_tool",
     "prune_tool_outputs",
@@ -96,10 +105,13 @@ _HOMES = {
     "counting": ("Counter", "MessageTokens", "counter"),
     "errors": (
         "BudgetError",
+        "CompactionError",
+        "GuardError",
         "InputError",
         "PageNotFoundError",
         "SatchelError",
         "StoreError",
+        "SummaryError",
         "UsageError",
     ),
     "linting": ("Violation", "lint"),
@@ -108,6 +120,7 @@ _HOMES = {
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
     "repairing": ("repair",),
+    "session": ("Session", "open_session"),
     "trimming": ("Trimmed", "trim_text"),
     "usage": ("Calibration", "Usage", "usage_tokens"),
     "windows": (

@@ -20,6 +20,7 @@ __all__ = [
     "WorkingSet",
     "__version__",
     "allocate_budget",
+    "approximate_fit",
     "column_names",
     "convert_messages",
     "debug_build",
@@ -175,6 +176,39 @@ def allocate_budget(
     total_tokens: int, shares: list[tuple[str, float]], /
 ) -> tuple[int, int, int, int, int]:
     """Tokens of the five sections, in the order of their names."""
+
+def approximate_fit(
+    messages: list[Any],
+    kinds: dict[type, str],
+    /,
+    *,
+    chars_per_token: float,
+    extra: float,
+    image: float,
+    with_name: bool,
+    start: float,
+    limit: float,
+    backward: bool,
+) -> tuple[int, float] | None:
+    """LangChain's estimate over a list of its messages, from the first or the last one on.
+
+    Args:
+        messages: message objects of LangChain.
+        kinds: the classes whose fields can be read natively, as ``"human"``, ``"ai"``, ``"tool"``,
+            ``"system"``, ``"function"`` or ``"chat"``.
+        chars_per_token: characters (Unicode scalar values or surrogates) of a token.
+        extra: tokens of each message.
+        image: tokens of an image block.
+        with_name: whether a message's name counts.
+        start: what the running count starts at.
+        limit: most tokens.
+        backward: whether to go from the last message to the first.
+
+    Returns:
+        How many messages have a running count whose ceiling is at most ``limit``, and the running
+        count up to the first that has not. None if a figure is not positive, or a message or field
+        is of a kind that only Python can count.
+    """
 
 def score_messages(
     messages: list[object],
@@ -451,7 +485,7 @@ def replay_run(
 
 column_names: dict[str, tuple[str, ...]]
 
-_Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int]
+_Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, float, float]
 _Explained: TypeAlias = tuple[int, int, str, str, int, int, float, str, str, int]
 
 @final
@@ -490,17 +524,20 @@ class WorkingSet:
 
         None if that never changed.
         """
+    def summary_range(self, keep: int) -> tuple[int, int] | None:
+        """First and end of the raw messages that a summary may cover; the newest ``keep`` stay."""
     def index_pointer(self) -> str:
         """The pointer of the index of everything that is gone."""
     def append(self, messages: Iterable[object]) -> None:
         """Appends messages; all or, on an error, none."""
     def apply(self, event: str, counter: Counter | None = None) -> None:
         """Folds one event, given as JSON, at the end of the log; ``counter`` if it names one."""
-    def window(self, *, synthesize: bool) -> tuple[list[Any], _Figures]:
-        """The messages of the window at the pending boundary, and its figures.
+    def window(self, *, synthesize: bool, query: str | None = None) -> tuple[list[Any], _Figures]:
+        """The messages of the window at the pending boundary (for a question), and its figures.
 
         The figures are tokens, upper estimate, stable prefix tokens, compactions, raw messages,
-        revision, and the number of steps that are verbatim, trimmed, stubs and gone.
+        revision, the number of steps that are verbatim, trimmed, stubs and gone, what the newest
+        compaction's choice is worth, and what no choice could exceed.
         """
     def __len__(self) -> int:
         """Number of raw messages."""
@@ -516,6 +553,8 @@ class WorkingSet:
         """
     def gone_pages(self) -> list[tuple[str, int]]:
         """Pointer and raw message of everything gone from the newest window, oldest first."""
+    def rewrites(self) -> list[tuple[int, Any, int, int, int, float, int]]:
+        """What each compaction cost: at, cause, removed, rewritten, lost, break-even, expected."""
     def recalls(self) -> list[str]:
         """The texts that were brought back and are in the newest window, fenced as there."""
     def pointers(self) -> list[tuple[str, int | None, int]]:

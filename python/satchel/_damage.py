@@ -17,6 +17,8 @@ from satchel.linting import lint, traits_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from satchel.linting import Violation
+
 __all__ = ["OnDamage", "Repairs", "checked"]
 
 OnDamage = Literal["repair", "raise"]
@@ -105,13 +107,17 @@ class Repairs:
         self.raw = raw
         return core
 
-    def window(self, messages: list[Any], revision: int) -> list[Any] | None:
+    def window(
+        self, messages: list[Any], revision: int, originals: Callable[[], list[Any]]
+    ) -> list[Any] | None:
         """The window's messages, repaired; None if there is no error in them.
 
-        Windows of one ``revision`` are checked from where the last one ended.
+        Windows of one ``revision`` are checked from where the last one ended; ``originals`` gives
+        the history, for the index in an error.
+
+        Raises:
+            InputError: ``invalid_message`` where nothing is repaired.
         """
-        if not self._is_on:
-            return None
         system, tools = self._request()
         known = (revision, id(system), id(tools))
         if known not in self._progress:
@@ -122,8 +128,11 @@ class Repairs:
         if self._progress[known][0].is_valid(messages, system, tools):
             return None
         found = lint(messages, self._dialect, system=system, tools=tools, model=self._model)
-        if all(one.severity != "error" for one in found):
+        wrong = next((one for one in found if one.severity == "error"), None)
+        if wrong is None:
             return None
+        if not self._is_on:
+            raise _refused(wrong, messages, originals())
         return self._mended(messages, for_planner=False)
 
     def _may_mend(self, error: InputError) -> bool:
@@ -140,3 +149,14 @@ class Repairs:
             tools=tools,
             for_planner=for_planner,
         )
+
+
+def _refused(wrong: Violation, window: list[Any], originals: list[Any]) -> InputError:
+    """The error for a window that its provider would refuse."""
+    index = None
+    if wrong.index is not None:
+        found = window[wrong.index]
+        index = next((at for at, message in enumerate(originals) if message is found), None)
+    place = "" if index is None else f"message {index}: "
+    message = f"{place}{wrong.message} ({wrong.code}: the provider would refuse the window)"
+    return InputError(message, code="invalid_message", index=index)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from satchel import _core
 from satchel._handover import converted_request, joined_system, opening_of
 from satchel.errors import InputError, SatchelError
-from satchel.window import Page, StepReport
+from satchel.window import Page, Rewrite, StepReport
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -35,6 +35,7 @@ class Era:
     Attributes:
         dialect: the dialect.
         start: the caller's messages before it.
+        summary: the newest summary event, of this era or one before; None if there is none.
         opening: what the era before handed on; None for the first.
         events: its events with the caller's indices; the first one is all settings.
         repairs: what is done about damage.
@@ -44,6 +45,7 @@ class Era:
     """
 
     __slots__ = (
+        "_carried",
         "_kept",
         "_lefts",
         "_levels",
@@ -57,6 +59,7 @@ class Era:
         "opening",
         "repairs",
         "start",
+        "summary",
     )
 
     core: _core.WorkingSet
@@ -69,7 +72,11 @@ class Era:
         start: int = 0,
         opening: Opening | None = None,
         closed: list[StepReport] | None = None,
+        summary: Mapping[str, Any] | None = None,
     ) -> None:
+        # Of the era before; ``summary`` goes on from it.
+        self._carried: Final = summary
+        self.summary = summary
         self.dialect: str = events[0].get("dialect", "")
         self.start: Final = start
         self.opening: Final = opening
@@ -147,6 +154,11 @@ class Era:
             system=joined_system(dialect, kept, opening.system),
         )
 
+    def rewrites(self) -> tuple[Rewrite, ...]:
+        """What each compaction of this era cost, a pending one included."""
+        found = [Rewrite(*fields) for fields in self.core.rewrites()]
+        return tuple(replace(one, at=one.at + self._shift) for one in found)
+
     # --- indices ----------------------------------------------------------------------------------
 
     def inside(self, index: int) -> int:
@@ -182,14 +194,44 @@ class Era:
             found["at"] -= self._shift
         if isinstance(found.get("index"), int):
             found["index"] = self.inside(found["index"])
+        if found.get("kind") == "summary":
+            first, end = found["covers"]
+            found["covers"] = [self._inside_or_next(first), self._inside_or_next(end)]
+            found["receipts"] = [self._receipt_inside(one) for one in found.get("receipts", ())]
         return found
 
-    def pins(self) -> list[dict[str, Any]]:
-        """The pins that the era before handed on, as events inside."""
+    def handed_on_events(self) -> list[dict[str, Any]]:
+        """The pins and the summary that the era before handed on, as events inside."""
         if self.opening is None:
             return []
         at = len(self.opening.messages)
-        return [{"kind": "pin", "at": at, "index": index} for index in self.opening.pins]
+        pins = [{"kind": "pin", "at": at, "index": index} for index in self.opening.pins]
+        if self._carried is None:
+            return pins
+        receipts = [self._receipt_inside(one) for one in self._carried.get("receipts", ())]
+        return [{**self._carried, "at": at, "covers": [0, 0], "receipts": receipts}, *pins]
+
+    def summary_range(self, keep: int) -> tuple[int, int] | None:
+        """The caller's messages that a summary may cover if the newest ``keep`` stay."""
+        found = self.core.summary_range(keep)
+        if found is None:
+            return None
+        return self.outside(found[0]), self.outside(found[1] - 1) + 1
+
+    def _inside_or_next(self, index: int) -> int:
+        """The index inside of message ``index``, or of the next one that was handed on."""
+        if index >= self.start or self.opening is None:
+            return index - self._shift
+        later = (left for first, _, left, _ in self._kept if first >= index)
+        return next(later, len(self.opening.messages))
+
+    def _receipt_inside(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
+        """A receipt whose message can be looked at inside; of one before, the text alone."""
+        message = receipt.get("message")
+        known = {key: value for key, value in receipt.items() if key != "message"}
+        if isinstance(message, int) and message >= self.start:
+            return {**known, "message": message - self._shift}
+        return known
 
     @contextmanager
     def errors_outside(self) -> Generator[None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import json
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from hypothesis import strategies as st
@@ -219,6 +218,13 @@ _JUNK: Final[tuple[Any, ...]] = (
     [{"functionResponse": {"name": "look_up", "response": {"result": 1}}}],
     [{"functionCall": {"name": "look_up", "args": {}}}],
     [{"id": "x"}, {"id": "y", "function": None}, 3],
+    b"raw",
+    float("nan"),
+    {"deep": [float("-inf"), {"\udfff": b"raw"}]},
+    [{}],
+    [{"type": "image_url"}, {"type": "video_url", "video_url": {"url": "x"}}],
+    [{"type": "input_image"}, {"type": "image", "source": {}}],
+    [{"image": {"format": "png"}}, {"inlineData": {"mimeType": "image/png"}}],
 )
 """A value that no message has in this place, or should not have."""
 
@@ -230,7 +236,19 @@ def _junk(choices: Choices) -> Any:  # noqa: ANN401 - of any type on purpose
 def _break(choices: Choices, messages: list[Message], dialect: Dialect) -> None:
     """Break one thing in ``messages``, in place."""
     at = choices.integer(0, max(0, len(messages) - 1))
-    kinds = ("drop", "repeat", "swap", "orphan", "odd", "ids", "content", "field", "block", "role")
+    kinds = (
+        "drop",
+        "repeat",
+        "swap",
+        "orphan",
+        "odd",
+        "ids",
+        "content",
+        "field",
+        "block",
+        "role",
+        "call",
+    )
     how = choices.pick(kinds)
     if not messages or how == "orphan":
         call_id = choices.pick(("call_0", "call_1", "nobody", ""))
@@ -243,7 +261,7 @@ def _break(choices: Choices, messages: list[Message], dialect: Dialect) -> None:
     if how == "drop":
         del messages[at]
     elif how == "repeat":
-        messages.insert(choices.integer(0, len(messages)), json.loads(json.dumps(message)))
+        messages.insert(choices.integer(0, len(messages)), copy.deepcopy(message))
     elif how == "swap":
         other = choices.integer(0, len(messages) - 1)
         messages[at], messages[other] = messages[other], message
@@ -257,6 +275,8 @@ def _break_message(choices: Choices, message: Message, dialect: Dialect, how: st
         content = "output" if "output" in message else "arguments"
     if how == "ids":
         _rename(message, choices.pick(("call_0", "", "ü " * 30, None, 4)))
+    elif how == "call":
+        _spoil_call(choices, message)
     elif how == "content":
         message[content] = _junk(choices)
     elif how == "field":
@@ -273,6 +293,42 @@ def _break_message(choices: Choices, message: Message, dialect: Dialect, how: st
     else:
         roles = ("tool", "assistant", "model", "user", "system", "critic", "", None, 3)
         message["role"] = choices.pick(roles)
+
+
+_SPOILT: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
+    ("name", (None, "", "look up!", "look_up" * 30, "l\udcff", 5)),
+    ("arguments", (None, "", {"a": 1}, [1], 3)),
+    ("input", (None, "", '{"a": 1}', '{"a": ', [1], "x\ud800")),
+    ("args", (None, "", '{"a": 1}', '{"a": ', [1])),
+    ("response", (None, "text", [1], {"output": float("inf")})),
+    ("output", (None, [], [{"type": "input_image"}])),
+    ("content", (None, [], [{"type": "image"}], [{}])),
+    ("tool_calls", ([],)),
+)
+"""Fields of calls and results, and what should not be in them."""
+
+
+def _spoil_call(choices: Choices, message: Message) -> None:
+    """Put something into the calls or results of a message that the provider refuses there."""
+    name, values = choices.pick(_SPOILT)
+    value = choices.pick(values)
+    lists = ("tool_calls", "content", "parts")
+    blocks = [item for key in lists for item in _listed(message.get(key))]
+    holders: list[dict[str, object]] = [message] if name in message else []
+    for block in blocks:
+        for fields in _held(block):
+            holders.append(fields)
+            holders += [inner for value in fields.values() for inner in _held(value)]
+    for holder in holders:
+        if name not in holder or (name == "content" and holder is message):
+            continue
+        if _flag(choices):
+            holder.pop(name)
+        else:
+            holder[name] = copy.deepcopy(value)
+    if blocks and _flag(choices):
+        calls = _listed(message.get("tool_calls"))
+        calls.extend(copy.deepcopy(calls))
 
 
 def _rename(message: Message, call_id: str | int | None) -> None:
@@ -293,3 +349,8 @@ def _rename(message: Message, call_id: str | int | None) -> None:
 def _listed(value: object) -> list[object]:
     """The value if it is a list, else an empty one."""
     return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _held(value: object) -> list[dict[str, object]]:
+    """The value in a list if it is a dict, else an empty one."""
+    return [cast("dict[str, object]", value)] if isinstance(value, dict) else []

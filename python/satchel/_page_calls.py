@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel._page_reading import PAGE_TOOL_NAME
 from satchel.errors import InputError
@@ -116,12 +116,19 @@ def _with_id(call: ToolCall) -> ToolCall:
     """The call, whose result must name it.
 
     Raises:
-        InputError: ``invalid_value`` if it has no id.
+        InputError: ``invalid_value`` if it has no id, or one longer than any provider gives.
     """
     if call.is_page_call and not (isinstance(call.id, str) and call.id):
         message = "a call needs an id, or no result can be told to be its own"
         raise InputError(message, code="invalid_value")
+    if call.is_page_call and isinstance(call.id, str) and len(call.id) > _MOST_ID:
+        message = f"the id of a call has {len(call.id)} characters, at most {_MOST_ID}"
+        raise InputError(message, code="invalid_value", value=len(call.id), limit=_MOST_ID)
     return call
+
+
+_MOST_ID: Final = 1_024
+"""Characters of an id that a result repeats; providers give some thirty."""
 
 
 def _chat(reply: object) -> Iterator[ToolCall] | None:

@@ -11,7 +11,7 @@ from satchel.counting import Counter
 from satchel.counting import counter as counter_of
 from satchel.errors import InputError
 from satchel.policy import Policy
-from satchel.window import Columns, Page, Report, StepReport, Window, WindowDiff
+from satchel.window import Columns, Page, Report, Rewrite, StepReport, Window, WindowDiff
 from satchel.working_set import WorkingSet
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "Columns",
     "Page",
     "Report",
+    "Rewrite",
     "StepReport",
     "Window",
     "WindowDiff",
@@ -89,7 +90,8 @@ class Assembler:
         on_damage: what to do about a history that the provider would reject. ``"repair"``: one
             that cannot be packed as it is goes through `satchel.repair` first, and so does a window
             with an error that is left; indices then mean the repaired history, which is
-            `WorkingSet.messages`. ``"raise"``: an error says what is wrong.
+            `WorkingSet.messages`. ``"raise"``: an error says what is wrong, of a window
+            ``invalid_message`` with the code of `satchel.lint` in its text.
 
     Raises:
         InputError: ``unknown_model``, ``unknown_dialect``, or ``invalid_value``.
@@ -139,7 +141,8 @@ class Assembler:
             "dialect": self._dialect,
             "counter": self._counter.name,
             "budget": self._budget,
-            "policy": self._policy.model_dump(exclude_none=True),
+            "policy": self._policy.model_dump(mode="json", exclude_none=True),
+            "prices": known.input_prices(),
         }
         # An unknown dialect and a budget of 0 are found here, not at the first message.
         self.working_set()
@@ -200,6 +203,7 @@ class Assembler:
         events: Iterable[Mapping[str, Any]] = (),
         system: object = None,
         tools: Sequence[Any] | None = None,
+        query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
     ) -> Window:
@@ -212,6 +216,8 @@ class Assembler:
                 say other settings than this assembler's, its own hold from here on, as an event.
             system: the system prompt, where it stands outside the messages.
             tools: the tool definitions that the request will carry; counted, not changed.
+            query: what the window should answer, where the policy says ``select="relevant"``;
+                default: the newest user message. With another ``select`` it changes nothing.
             stakes: ``"high"`` for a step that must not rest on a shortened text: where the newest
                 user message or step names something (a path, an id, a symbol, a number) that a
                 shortened step holds, its original comes back at the end of the window, as an
@@ -230,7 +236,7 @@ class Assembler:
                 ``counter_failed``.
         """
         working_set = self.working_set(messages, events=events, system=system, tools=tools)
-        return working_set.window(stakes=stakes, open_calls=open_calls)
+        return working_set.window(query=query, stakes=stakes, open_calls=open_calls)
 
     def working_set(
         self,

@@ -11,10 +11,13 @@ from typing import Any
 
 __all__ = [
     "BudgetError",
+    "CompactionError",
+    "GuardError",
     "InputError",
     "PageNotFoundError",
     "SatchelError",
     "StoreError",
+    "SummaryError",
     "UsageError",
 ]
 
@@ -62,8 +65,30 @@ class BudgetError(SatchelError, ValueError):
     """What must stay in the window does not fit the budget."""
 
 
+class CompactionError(SatchelError, RuntimeError):
+    """A compaction could not be done. The history is as it was.
+
+    Code ``nothing_to_compact``, or ``summary_failed`` if no summarizer gave a usable summary.
+    """
+
+
+class GuardError(SatchelError, RuntimeError):
+    """An agent ran into one of its limits.
+
+    Code ``step_limit``, or ``repeated_call`` for one call with one result again and again.
+    """
+
+
 class StoreError(SatchelError):
     """A session or memory store failed."""
+
+
+class SummaryError(SatchelError, RuntimeError):
+    """A summarizer gave no usable summary.
+
+    Code ``summary_unavailable`` (trying again may help), ``summary_timeout``, ``summary_refused``,
+    ``summary_empty``, ``summary_not_smaller``, ``summary_cut`` or ``summary_failed``.
+    """
 
 
 class PageNotFoundError(SatchelError, LookupError):

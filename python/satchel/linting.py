@@ -96,7 +96,11 @@ def lint(
 ) -> list[Violation]:
     """What the provider would reject, and what it accepts although it is wrong.
 
-    Pairing of calls and results is positional: an id may come again later in the history.
+    Pairing of calls and results is positional: an id may come again later in the history. A list
+    without any message besides instructions is a beginning and no damage: ``no_messages`` is a
+    warning, although most providers refuse such a request. Values that no JSON text can say (a
+    number that is not finite, half a surrogate pair, bytes where the client takes none) are an
+    error wherever in a message they are.
 
     Args:
         messages: the messages, as dicts or SDK objects.
@@ -114,7 +118,8 @@ def lint(
         request is valid.
 
     Raises:
-        InputError: ``unknown_dialect``, ``unknown_model``. Never because of the messages.
+        InputError: ``unknown_dialect``, ``unknown_model``, ``invalid_value`` for a ``previous``
+            that is neither a window nor messages. Never because of the messages.
 
     Example:
         >>> lint([{"role": "tool", "tool_call_id": "a", "content": "42"}], "openai")[0].code

@@ -243,6 +243,23 @@ class Model:
     source: str
     read: str
 
+    def input_prices(self) -> dict[str, float | bool]:
+        """What the prompt cache costs, as ``settings`` events say it.
+
+        ``read``, ``write`` (for the shortest time to live) and ``output`` are multiples of the
+        input price, ``min_prefix`` tokens; ``binds_reasoning`` is ``prefix_bound``. A model without
+        a cache reads and writes at the input price; an unknown output price counts five times it.
+        """
+        cache, prices = self.cache, self.prices
+        known = prices is not None and prices.input > 0
+        return {
+            "read": cache.read,
+            "write": cache.write[0] if cache.write else 1.0,
+            "output": round(prices.output / prices.input, 3) if prices and known else 5.0,
+            "min_prefix": cache.min_prefix,
+            "binds_reasoning": self.prefix_bound,
+        }
+
     def input_budget(self, *, reserve_tokens: int | None = None) -> int:
         """Input tokens that a request may use: the window less the output reserve.
 

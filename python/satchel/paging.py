@@ -28,8 +28,9 @@ __all__ = ["DEFAULT_TOKENS", "LEAST_TOKENS", "PAGE_TOOL_NAME", "answer", "fence"
 DEFAULT_TOKENS: Final = 4_000
 """Tokens of an answer, if the caller says nothing and a quarter of the budget is not less."""
 
-LEAST_TOKENS: Final = 128
-"""The smallest limit of an answer: fence, source and the note on the rest take up to 110."""
+LEAST_TOKENS: Final = 192
+"""The smallest limit of an answer: fence, source and the note on the rest take up to 110 tokens of
+o200k_base, and half as many again by counters that count high."""
 
 _CONTEXT_CHARS: Final = 200
 """Characters shown before a match in a line that is too long to be shown whole."""

@@ -37,8 +37,17 @@ def repair(
     that the provider refuses are renamed on call and result alike, reasoning stays byte for byte
     with its calls or goes with them, and the first message is a user's.
 
+    A history without an error stays as it is, all of it the same objects in the same order, also
+    where lint has warnings: what the provider accepts keeps its bytes and with them the prompt
+    cache. Warnings are mended only beside errors. An empty list stays empty.
+
     Values of the wrong type are mended where they can only mean one thing: a number as content is
-    its text, one block is a list of one.
+    its text, one block is a list of one. Arguments that must be an object and are none are kept
+    word for word under the key ``_raw_arguments``, as `satchel.convert` does. A name of a tool that
+    the provider refuses is renamed on calls and results alike; a call without a name cannot stay
+    one. Blocks that hold nothing go (an image without a source), an output that is missing is an
+    empty one. What JSON cannot say becomes what can be sent: half a surrogate pair U+FFFD, a number
+    that is not finite null, bytes their base64.
 
     Args:
         messages: the history, as dicts or SDK objects; never changed.

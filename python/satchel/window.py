@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from satchel import _core
 from satchel._client_calls import client_call
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Columns", "Page", "Report", "StepReport", "Window", "WindowDiff"]
+__all__ = ["Columns", "Page", "Report", "Rewrite", "StepReport", "Window", "WindowDiff"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,42 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
+class Rewrite:
+    """One compaction, as the prompt cache sees it.
+
+    Attributes:
+        at: messages of the history before it.
+        cause: ``forced``: the history had outgrown the trigger. ``preset``: the trigger of the
+            preset's own. ``priced``: it was expected to pay. ``cold``: the cache was lost, so that
+            it was free.
+        removed_tokens: R: tokens that left the window; bound reasoning behind the edit included.
+        rewritten_tokens: S: tokens behind the first change, which are written to the cache again.
+        lost_reasoning_tokens: L: tokens of bound reasoning behind the first change.
+        break_even_calls: it pays after more calls than this, by the formula of `Cache`; 0 if it
+            was free, infinite if it never does.
+        expected_calls: calls that were expected to come.
+    """
+
+    at: int
+    cause: Literal["forced", "preset", "priced", "cold"]
+    removed_tokens: int
+    rewritten_tokens: int
+    lost_reasoning_tokens: int
+    break_even_calls: float
+    expected_calls: int
+
+    def __str__(self) -> str:
+        """One sentence."""
+        lost = self.lost_reasoning_tokens
+        and_lost = f" and {lost:,} of reasoning lost" if lost else ""
+        return (
+            f"{self.cause} at message {self.at}: {self.removed_tokens:,} tokens removed, "
+            f"{self.rewritten_tokens:,} rewritten{and_lost}; pays after "
+            f"{self.break_even_calls:.1f} calls, {self.expected_calls} expected"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Figures of one window.
 
@@ -116,6 +152,11 @@ class Report:
         compactions: compactions so far, one that this window made included.
         system_tokens: tokens of the system prompt outside the messages.
         tools_tokens: tokens of the tool definitions.
+        worth: what the lines are worth that the newest compaction kept, a sum of likelihoods; 0
+            before the first.
+        worth_bound: what no choice of lines within the same room could exceed, for this history:
+            the gap between the two is the most that a perfect choice could gain.
+        rewrites: what each of them cost, in order; tells forced, priced and cold ones apart.
         not_recalled: with ``stakes="high"``, pointers of the originals that the next step relies on
             and that did not fit, the most telling first; read them with ``page_in``.
     """
@@ -127,6 +168,9 @@ class Report:
     compactions: int
     system_tokens: int
     tools_tokens: int
+    worth: float = 0.0
+    worth_bound: float = 0.0
+    rewrites: tuple[Rewrite, ...] = ()
     not_recalled: tuple[str, ...] = ()
 
 
@@ -156,7 +200,8 @@ class Window:
         events: the full list of events to pass next time.
         tokens: input tokens of the whole request, by the counter.
         tokens_upper: the upper estimate; equal to ``tokens`` if ``exact``. Never above ``budget``.
-        exact: whether the count is the provider's own.
+        exact: whether texts are counted by the provider's own tokenizer. Images, files and nested
+            tool schemas go by formulas in either case; ``count_messages(...).exact`` tells.
         budget: input tokens that the request may use.
         stable_prefix_tokens: tokens at the front that equal the window at the boundary before.
         report: further figures.

@@ -259,8 +259,9 @@ def prune_tool_outputs(
     A tool message (or a ``tool_result`` block of a user message) that stands more than
     ``keep_last`` places from the end of the list and is longer than ``max_chars`` keeps its first
     ``max_chars`` characters; id, name and everything else stay. The text blocks of a list content
-    are cut as one text, images stay. Pruning again changes nothing; with a smaller ``max_chars`` it
-    cuts further and the note keeps the length of the original.
+    are cut as one text, images stay. What a call of `satchel.page_tool` read back is never cut: the
+    model would have to read it again. Pruning again changes nothing; with a smaller ``max_chars``
+    it cuts further and the note keeps the length of the original.
 
     Args:
         messages: the history, oldest first.

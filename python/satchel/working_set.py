@@ -14,6 +14,13 @@ from satchel._bound_reasoning import unbound
 from satchel._damage import Repairs
 from satchel._era import Era
 from satchel._handover import converted_request, joined_system
+from satchel._log_events import (
+    FIXED,
+    binds_reasoning,
+    by_dialect,
+    fixed_tokens,
+    plain_event,
+)
 from satchel._page_calls import calls_in, results_of
 from satchel._page_reading import PAGE_TOOL_NAME, check_whole, read_page, source_of
 from satchel._stakes import ROUNDS, checked_stakes, claims, cost_of
@@ -24,7 +31,7 @@ from satchel.paging import DEFAULT_TOKENS, LEAST_TOKENS, answer
 from satchel.window import Columns, Report, StepReport, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from satchel._handover import Opening
     from satchel._page_calls import ToolCall
@@ -40,7 +47,6 @@ _SIGNED: Final = ("anthropic", "bedrock")
 """Dialects in which reasoning is bound to what stands before it, with some models."""
 
 _PAIR: Final = 2
-_FIXED: Final = ("system_tokens", "tools_tokens")
 
 
 class _Unset:
@@ -107,13 +113,13 @@ class WorkingSet:
         if not isinstance(cast("object", events), Iterable):
             message = f"events must be an iterable of events, not {type(events).__name__}"
             raise InputError(message, code="invalid_value")
-        self._events = tuple(_plain_event(event, at) for at, event in enumerate(events))
+        self._events = tuple(plain_event(event, at) for at, event in enumerate(events))
         if not self._events:
             self._events = (self._own_settings(),)
         # The settings in force: what the events say, one after the other.
         self._said: dict[str, Any] = {}
         self._past: list[Era] = []
-        parts = list(_by_dialect(self._events))
+        parts = list(by_dialect(self._events))
         if len(parts) == 1:
             self._era = self._opened(parts[0], messages)
         else:
@@ -155,6 +161,7 @@ class WorkingSet:
                 start=before.start + len(before.raw),
                 opening=opening or before.hand_over(events[0]["dialect"]),
                 closed=before.rows(),
+                summary=before.summary,
             )
 
         def build(history: Iterable[Any]) -> _core.WorkingSet:
@@ -165,7 +172,7 @@ class WorkingSet:
                 first[0] if first else assembler.counter,
                 json.dumps({**era.events[0], "at": 0} if era.opening else era.events[0]),
                 history,
-                json.dumps([*era.pins(), *later]),
+                json.dumps([*era.handed_on_events(), *later]),
                 [assembler.counter, *self._named_counters(era.events)],
                 era.gone,
             )
@@ -196,9 +203,11 @@ class WorkingSet:
         return working_set
 
     def _note(self, event: Mapping[str, Any]) -> None:
+        if event["kind"] == "summary":
+            self._era.summary = event
         if event["kind"] == "settings":
             self._said.update(event)
-            self._is_bound = self._era.dialect in _SIGNED and _binds_reasoning(
+            self._is_bound = self._era.dialect in _SIGNED and binds_reasoning(
                 self._said.get("model", self._assembler.model)
             )
 
@@ -219,6 +228,11 @@ class WorkingSet:
     def dialect(self) -> str:
         """The dialect of windows, and of messages that are appended."""
         return self._era.dialect
+
+    @property
+    def counter(self) -> Counter:
+        """What counts."""
+        return self._counter()
 
     @property
     def messages(self) -> list[Any]:
@@ -269,7 +283,7 @@ class WorkingSet:
                 dialect while calls wait for results; ``unknown_dialect``, ``unknown_model``.
             PageNotFoundError: a ``page_in`` whose pointer has no page.
         """
-        event = {"at": len(self), **_plain_event(event, len(self._events))}
+        event = {"at": len(self), **plain_event(event, len(self._events))}
         if event.get("kind") == "settings":
             event = self._with_figures_of_model(event)
         self._fold(event, is_converted=True)
@@ -278,7 +292,7 @@ class WorkingSet:
         """Folds an event; ``is_converted`` if system and tools are still in the old dialect."""
         era = self._era
         is_settings = event.get("kind") == "settings"
-        if is_settings and len(list(_by_dialect([{**self._said, "at": 0}, event]))) > 1:
+        if is_settings and len(list(by_dialect([{**self._said, "at": 0}, event]))) > 1:
             self._change_dialect(event, is_converted=is_converted)
             return
         named = self._named_counters((event,))
@@ -311,7 +325,7 @@ class WorkingSet:
         counter = self._counter_of({**self._said, **event})
         if event.get("counter", counter.name) != counter.name:
             counter = _core.Counter(event["counter"])  # which says what is wrong with the name
-        fixed = _fixed_tokens(
+        fixed = fixed_tokens(
             counter, joined_system(dialect, opening.system, system), tools, dialect
         )
         event = {**fixed, **event}
@@ -336,6 +350,7 @@ class WorkingSet:
         if isinstance(before, str) and self._said.get("counter") == counter_of(before).name:
             figures["counter"] = counter_of(name).name
         figures["budget"] = min(self._said["budget"], model.input_budget())
+        figures["prices"] = model.input_prices()
         return {**figures, **event}
 
     def pin(self, index: int) -> None:
@@ -351,6 +366,7 @@ class WorkingSet:
         *,
         system: object = _UNSET,
         tools: Sequence[Any] | _Unset | None = _UNSET,
+        query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
     ) -> Window:
@@ -359,6 +375,7 @@ class WorkingSet:
         Args:
             system: a changed system prompt; becomes an event.
             tools: changed tool definitions; they become an event.
+            query: as in `Assembler.assemble`.
             stakes: as in `Assembler.assemble`; what comes back becomes events.
             open_calls: as in `Assembler.assemble`.
 
@@ -376,8 +393,8 @@ class WorkingSet:
         if not isinstance(system, _Unset) or not isinstance(tools, _Unset):
             self._change(system, tools)
         if checked_stakes(stakes) == "normal":
-            return self._window(open_calls)
-        window, missing = self._window(open_calls), claims(self._eras)
+            return self._window(open_calls, query)
+        window, missing = self._window(open_calls, query), claims(self._eras)
         for _ in range(ROUNDS):
             fitting = self._fitting(missing, window) if open_calls == "raise" else []
             if not fitting:
@@ -387,7 +404,7 @@ class WorkingSet:
                     {"at": len(self), "kind": "page_in", "pointer": claim.pointer},
                     is_converted=True,
                 )
-            window, missing = self._window(open_calls), claims(self._eras)
+            window, missing = self._window(open_calls, query), claims(self._eras)
         pointers = tuple(claim.pointer for claim in missing)
         return replace(window, report=replace(window.report, not_recalled=pointers))
 
@@ -405,12 +422,13 @@ class WorkingSet:
                 room -= tokens
         return fitting
 
-    def _window(self, open_calls: OpenCalls) -> Window:
+    def _window(self, open_calls: OpenCalls, query: str | None) -> Window:
         """The window at the pending boundary."""
         era = self._era
         with era.errors_outside():
-            messages, figures = era.core.window(synthesize=open_calls == "synthesize")
-        tokens, upper, stable, compactions, _, revision, *levels = figures
+            messages, figures = era.core.window(synthesize=open_calls == "synthesize", query=query)
+        tokens, upper, stable, compactions, _, revision, *_ = figures
+        levels, (worth, worth_bound) = list(figures[6:10]), figures[10:]
         model = self._said.get("model", self._assembler.model)
         checked = revision
         tail = era.core.unchanged_tail() if self._is_bound else None
@@ -423,7 +441,7 @@ class WorkingSet:
             # A calibrated estimate stays as it was: it is above the smaller one.
             if saved and all(event["kind"] != "calibration" for event in era.events):
                 upper = math.ceil(tokens * (1 + counter.margin))
-        mended = era.repairs.window(messages, checked)
+        mended = era.repairs.window(messages, checked, era.core.messages)
         if mended is not None:
             messages = mended
             tokens, upper = self._count_again(messages)
@@ -443,8 +461,12 @@ class WorkingSet:
                 messages=len(era),
                 steps=era.levels(revision, levels),
                 compactions=era.compactions + compactions,
+                rewrites=tuple(one for past in self._past for one in past.rewrites())
+                + era.rewrites(),
                 system_tokens=self._said.get("system_tokens", 0),
                 tools_tokens=self._said.get("tools_tokens", 0),
+                worth=worth,
+                worth_bound=worth_bound,
             ),
             pages=era.pages(revision),
             model=model,
@@ -482,7 +504,7 @@ class WorkingSet:
         Args:
             call: the call in the form of ``dialect``, as a dict or a client's object: a tool call,
                 an item, a block, a part. Or a whole reply with one call of the page-in tool.
-            max_tokens: the most tokens of the result's text, at least 128; default: 4,000, or a
+            max_tokens: the most tokens of the result's text, at least 192; default: 4,000, or a
                 quarter of the budget if that is less.
 
         Returns:
@@ -591,7 +613,7 @@ class WorkingSet:
     def _own_settings(self) -> dict[str, Any]:
         """What the assembler says, which has its own dialect."""
         assembler = self._assembler
-        fixed = _fixed_tokens(assembler.counter, self._system, self._tools, assembler.dialect)
+        fixed = fixed_tokens(assembler.counter, self._system, self._tools, assembler.dialect)
         return assembler.settings_event(**fixed)
 
     def _whole_system(self, era: Era) -> Any:  # noqa: ANN401 - a provider's own form
@@ -606,7 +628,7 @@ class WorkingSet:
     def _fixed_tokens(self, counter: Counter) -> dict[str, int]:
         """What system and tools take by ``counter``, as settings say it."""
         era = self._era
-        return _fixed_tokens(counter, self._whole_system(era), self._tools, era.dialect)
+        return fixed_tokens(counter, self._whole_system(era), self._tools, era.dialect)
 
     def _change(self, system: object, tools: Sequence[Any] | _Unset | None) -> None:
         before = self._system, self._tools
@@ -619,7 +641,7 @@ class WorkingSet:
             fixed = self._fixed_tokens(self._counter())
             changed = {
                 name: fixed[name]
-                for name, old, new in zip(_FIXED, before, (self._system, self._tools), strict=True)
+                for name, old, new in zip(FIXED, before, (self._system, self._tools), strict=True)
                 if old != new
             }
             self._fold({"at": len(self), "kind": "settings", **changed}, is_converted=False)
@@ -632,7 +654,7 @@ class WorkingSet:
         changed = self._differing(wanted)
         if "dialect" in changed:
             # What system and tools take is only known once instructions of the log moved there.
-            changed = {key: value for key, value in changed.items() if key not in _FIXED}
+            changed = {key: value for key, value in changed.items() if key not in FIXED}
         elif self._era.system is not None:
             changed = self._differing({**wanted, **self._fixed_tokens(self._counter())})
         if changed:
@@ -645,48 +667,3 @@ class WorkingSet:
             for key, value in wanted.items()
             if key not in ("kind", "at") and self._said.get(key) != value
         }
-
-
-def _binds_reasoning(model: str) -> bool:
-    try:
-        return models.get(model).prefix_bound
-    except InputError:  # the log names a model that is registered elsewhere
-        return False
-
-
-def _fixed_tokens(counter: Counter, system: object, tools: object, dialect: str) -> dict[str, int]:
-    """What system and tools take, as settings say it."""
-    if system is None and tools is None:
-        return dict.fromkeys(_FIXED, 0)
-    counted = counter.count_messages([], system=system, tools=tools, dialect=dialect)
-    return {"system_tokens": counted.system, "tools_tokens": counted.tools}
-
-
-def _by_dialect(events: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """The events, cut before each that changes the dialect."""
-    part: list[Mapping[str, Any]] = []
-    dialect: object = None
-    for event in events:
-        named = event.get("dialect") if event.get("kind") == "settings" else None
-        if named is not None and dialect is not None and named != dialect:
-            if not isinstance(event.get("at"), int):
-                message = "an event that changes the dialect must say at which message"
-                raise InputError(message, code="invalid_event")
-            yield part
-            part = []
-        if named is not None and not isinstance(named, str):
-            message = f"a dialect must be a str, not {type(named).__name__}"
-            raise InputError(message, code="invalid_event")
-        dialect = named if named is not None else dialect
-        part.append(event)
-    yield part
-
-
-def _plain_event(event: Mapping[str, Any], position: int) -> dict[str, Any]:
-    """A copy of an event that JSON can carry, so that a caller's later change reaches nothing."""
-    try:
-        copy: dict[str, Any] = json.loads(json.dumps(dict(event)))
-    except (TypeError, ValueError, RecursionError) as error:
-        message = f"event {position} must be a mapping of JSON values"
-        raise InputError(message, code="invalid_event") from error
-    return copy

@@ -6,7 +6,9 @@ the five dialects by their keys and nothing of the library.
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import re
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -260,7 +262,7 @@ def nothing_invented(
     after: Sequence[Message], before: Sequence[Message], placeholders: Sequence[str]
 ) -> None:
     """Asserts that every text is the caller's, is framed and labelled, or is a placeholder."""
-    known = json.dumps([before], ensure_ascii=True)
+    known = json.dumps(_as_sent([before]), ensure_ascii=True)
     spelled = _spelled(known)
     said = [message.get("parts", message.get("content")) for message in after]
     for text in _texts(_without_marks(said)):
@@ -270,6 +272,20 @@ def nothing_invented(
         body = "\n".join(text.split("\n")[1:-1]) if framed else text
         # Quoted JSON is spelled in other ways; its letters are the caller's.
         assert framed or json.dumps(body)[1:-1] in known or _spelled(body) in spelled, text
+
+
+def _as_sent(value: object) -> object:
+    """The value with what JSON cannot say in the form in which it is sent."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value).items()
+        return {key: _as_sent(item) for key, item in fields}
+    if isinstance(value, list):
+        return [_as_sent(item) for item in cast("list[object]", value)]
+    return value
 
 
 _MARKS = frozenset(

@@ -129,7 +129,10 @@ BUILT_IN: dict[type[satchel.SatchelError], type[Exception]] = {
     satchel.InputError: ValueError,
     satchel.BudgetError: ValueError,
     satchel.PageNotFoundError: LookupError,
+    satchel.CompactionError: RuntimeError,
+    satchel.GuardError: RuntimeError,
     satchel.StoreError: Exception,
+    satchel.SummaryError: RuntimeError,
     satchel.UsageError: RuntimeError,
 }
 

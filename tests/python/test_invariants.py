@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 DIALECTS: tuple[Dialect, ...] = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
+PRESETS = ("observation-masking", "clear-tool-uses", "truncate-oldest", "relevant")
 
 
 def errors(messages: list[Any], dialect: str) -> list[str]:
@@ -31,7 +32,7 @@ def packers(dialect: str) -> st.SearchStrategy[satchel.Assembler]:
     def build(budget: int, policy: str) -> satchel.Assembler:
         return satchel.Assembler("gpt-4o", dialect=dialect, budget=budget, policy=policy)
 
-    policies = st.sampled_from(["adaptive", "sliding-window", "token-window"])
+    policies = st.sampled_from(["adaptive", "sliding-window", "token-window", *PRESETS])
     return st.builds(build, st.integers(40, 4_000), policies)
 
 

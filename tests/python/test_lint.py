@@ -86,8 +86,16 @@ def test_a_broken_message_is_a_finding_without_its_content() -> None:
     found = lint(messages, "openai")
     assert [violation.code for violation in found] == [
         "invalid_message", "invalid_message", "too_deep", "invalid_message", "invalid_message",
+        "not_json",
     ]  # fmt: skip
     assert not any("secret" in violation.message for violation in found)
+
+
+@pytest.mark.parametrize("previous", [5, "text", {"role": "user"}])
+def test_what_is_no_request_before(previous: Any) -> None:
+    with pytest.raises(errors.InputError) as caught:
+        lint([USER], "anthropic", previous=previous)
+    assert caught.value.code == "invalid_value"
 
 
 def test_unknown_dialect() -> None:
@@ -136,8 +144,10 @@ def test_requests_that_the_provider_accepted(dialect: str, folder: str) -> None:
         found = lint(
             request["messages"], dialect, system=request.get("system"), tools=request.get("tools")
         )
-        errors_found = [violation for violation in found if violation.severity == "error"]
-        assert errors_found == [], exchange.file
+        errors_found = {violation.code for violation in found if violation.severity == "error"}
+        # Another vendor's server takes an empty list of calls; the dialect's own does not.
+        taken = {"empty_calls"} if "mistral" in exchange.file else set[str]()
+        assert errors_found <= taken, exchange.file
     assert len(accepted) > 10
 
 

@@ -275,7 +275,9 @@ def test_generated_history_is_valid(count: int, dialect: Literal["openai", "anth
 def test_generated_history_breaks_no_rule(count: int, dialect: testing.Dialect) -> None:
     messages = testing.generate_history(count, seed=4, dialect=dialect, result_chars=90)
     assert len(messages) == count
-    assert satchel.lint(messages, dialect) == []
+    # The shortest have nothing to send yet.
+    expected = {"no_messages"} if count < 2 else set[str]()
+    assert {found.code for found in satchel.lint(messages, dialect)} <= expected
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -387,6 +389,9 @@ DAMAGES = {
     "empty content": r'"content": (null|\[\]|""|" )',
     "unknown block": r'"hologram"',
     "wrong type": r'"content": 7|"role": 3',
+    "bytes": r"b'raw'",
+    "not finite": r"NaN|Infinity",
+    "block of nothing": r"\{\}",
     "lone surrogate": r"half \\ud8[0-9a-f]{2}",
 }
 
@@ -396,7 +401,7 @@ DAMAGES = {
 def test_damage_reaches_every_kind(damage: str, dialect: Literal["openai", "anthropic"]) -> None:
     broken = find(
         testing.histories(dialect, damage=True),
-        lambda messages: re.search(DAMAGES[damage], json.dumps(messages)) is not None,
+        lambda messages: re.search(DAMAGES[damage], json.dumps(messages, default=repr)) is not None,
         settings=settings(
             max_examples=20_000, database=None, derandomize=True, phases=[Phase.generate]
         ),

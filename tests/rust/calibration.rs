@@ -147,6 +147,7 @@ fn settings(budget: u64) -> Settings {
         message_tokens: chat.inserted_message_tokens(),
         calibration: None,
         key: PageKey::new(""),
+        prices: satchel_core::strategy::price::Prices::default(),
     }
 }
 

@@ -176,6 +176,123 @@ fn standing_instructions_outlive_what_is_around_them() {
 }
 
 #[test]
+fn what_reads_like_a_rule_has_the_form_of_one() {
+    use satchel_core::salience::line::{Standing, standing};
+    for rule in [
+        "Never touch deploy/keep.yaml without asking me.",
+        "By the way: do not use the account ops_36 unless I say so.",
+        "From now on write the tag QX-2291.",
+        "And please always answer in French.",
+        "절대 지우지 마세요",
+    ] {
+        assert_eq!(standing(rule), Standing::Rule, "{rule}");
+    }
+    for told in [
+        "I don't have the number.",
+        "I only fly on Mondays, they never answer.",
+    ] {
+        assert_eq!(standing(told), Standing::No, "{told}");
+    }
+    assert_eq!(standing("The file must be there by noon"), Standing::Hint);
+    assert_eq!(standing("adonly nevertheless"), Standing::No);
+}
+
+#[test]
+fn a_rule_too_short_for_a_marker_stays() {
+    let rule = "Never touch prod.";
+    let mut messages = vec![
+        json!({"role": "user", "content": "Mend the shop."}),
+        json!({"role": "assistant", "content": "Yes."}),
+        json!({"role": "user", "content": rule}),
+    ];
+    for number in 0..40 {
+        messages.extend(look(number, "src/shop.rs", &noise(number * 100, 20)));
+    }
+    messages.push(json!({"role": "user", "content": "go on"}));
+    let mut set = set_of(Dialect::OpenAi, 1500);
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    assert!(set.window(false).unwrap().compactions > 0);
+    assert!(text_of(&render(&set, &messages)).contains(rule));
+}
+
+/// A run without calls: the assistant acts in fenced text, the user's role answers.
+fn acting(answers: &[String]) -> Vec<Json> {
+    let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
+    for answer in answers {
+        messages
+            .push(json!({"role": "assistant", "content": "I look.\n```\ncat src/shop.rs\n```"}));
+        messages.push(json!({"role": "user", "content": answer}));
+    }
+    messages
+}
+
+#[test]
+fn an_answer_to_an_action_in_text_is_no_words_of_the_user() {
+    let log = format!("it begins here\n{}it ends here", noise(0, 400));
+    let messages = acting(&[noise(0, 3), log]);
+    let mut set = set_of(Dialect::OpenAi, 900);
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    assert!(set.window(false).unwrap().tokens <= 900);
+    assert_eq!(set.transcript().newest_user(), Some(0));
+    let text = text_of(&render(&set, &messages));
+    assert!(text.contains("it begins here\n") && text.contains("it ends here\n"));
+    // What the user says besides is hard: behind an answer, or to words.
+    let mut set = set_of(Dialect::OpenAi, 9000);
+    let mut messages = acting(&[noise(0, 3)]);
+    messages.push(json!({"role": "user", "content": "Hold on."}));
+    messages.push(json!({"role": "assistant", "content": "As you like. What then?"}));
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    assert_eq!(set.transcript().newest_user(), Some(3));
+    set.append(read_one(
+        Dialect::OpenAi,
+        &json!({"role": "user", "content": "Begin."}),
+        5,
+    ))
+    .unwrap();
+    assert_eq!(set.transcript().newest_user(), Some(5));
+}
+
+#[test]
+fn the_note_says_less_where_the_largest_message_takes_nearly_all_there_is() {
+    let mut messages = vec![json!({"role": "user", "content": "Read."})];
+    messages.extend(look(1, "log", &noise(0, 30)));
+    messages.push(json!({"role": "assistant", "content": "Done."}));
+    messages.push(json!({"role": "user", "content": noise(100, 40)}));
+    let hard = {
+        let mut set = set_of(Dialect::OpenAi, 100_000);
+        set.append(read(Dialect::OpenAi, &messages)).unwrap();
+        let rows = set.transcript().rows();
+        let message = |at: usize| u64::from(rows[at].tokens);
+        set.settings().base_tokens() + message(0) + message(4)
+    };
+    let note = |spare: u64| {
+        let mut set = set_of(Dialect::OpenAi, hard + spare);
+        set.append(read(Dialect::OpenAi, &messages)).unwrap();
+        let tokens = set.window(false).ok()?.tokens;
+        assert!(tokens <= hard + spare);
+        let text = text_of(&render(&set, &messages));
+        assert!(text.contains(&set.settings().key.index_pointer().to_string()));
+        Some(text.contains("Earlier steps are paged out"))
+    };
+    assert_eq!(note(100), Some(true));
+    assert!((10..100).any(|spare| note(spare) == Some(false)));
+    // The pointer is never left out: nothing else leads to what is gone.
+    assert_eq!(note(0), None);
+}
+
+#[test]
+fn the_gap_to_the_bound_is_told() {
+    let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
+    for number in 0..40 {
+        messages.extend(look(number, "src/shop.rs", &noise(number * 100, 20)));
+    }
+    let mut set = set_of(Dialect::OpenAi, 1500);
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    let (worth, bound) = set.window(false).unwrap().worth;
+    assert!(0.0 < worth && worth <= bound);
+}
+
+#[test]
 fn a_newest_result_without_room_shows_head_and_tail() {
     let mut messages = vec![json!({"role": "user", "content": "Read the log."})];
     let log = format!("it begins here\n{}it ends here", noise(0, 400));

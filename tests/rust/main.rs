@@ -40,6 +40,7 @@ mod rewrite;
 mod rules;
 mod score;
 mod spoken;
+mod strategy;
 mod structure;
 mod structure_samples;
 mod window;

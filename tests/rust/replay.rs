@@ -282,7 +282,7 @@ fn a_run_without_calls_or_messages_has_nothing_to_play() {
 }
 
 #[test]
-fn the_bound_on_compactions_follows_the_target_of_a_small_budget() {
+fn the_bound_on_compactions_follows_the_target_even_of_a_small_budget() {
     let run = run_with_key();
     let limit = Limit::Share(0.25);
     let recorded = recording(&run, limit).unwrap();
@@ -292,9 +292,11 @@ fn the_bound_on_compactions_follows_the_target_of_a_small_budget() {
     assert!(free < u64::from(policy.small_tokens));
     let bound = |band: f64| (1.2 * (total - pinned) as f64 / (free as f64 * band)).ceil() as u32;
     let outcome = play(&run, limit, &adaptive());
-    let band = policy.trigger - policy.target_of(free);
-    assert_eq!(outcome.compactions_bound, bound(band));
-    assert!(bound(band) > bound(policy.trigger - policy.target));
+    assert!(policy.target_of_conversation(free) > policy.target);
+    assert_eq!(
+        outcome.compactions_bound,
+        bound(policy.trigger - policy.target)
+    );
     assert!(outcome.compactions.unwrap() <= outcome.compactions_bound);
     let newest = play(&run, limit, &Contender::Baseline(Baseline::KeepLast));
     assert_eq!(newest.compactions_bound, bound(1.0 - 0.8));

@@ -11,6 +11,8 @@ use satchel_core::page::PageKey;
 use satchel_core::plan::Settings;
 use satchel_core::policy::{Policy, Strategy as Choice};
 use satchel_core::render::push_json;
+use satchel_core::strategy::price::Cache;
+use satchel_core::strategy::{AtLeast, ClearInputs, Clearing, Trigger};
 use satchel_core::tokens::Counter;
 use satchel_core::tokens::chat::{ChatRules, count_message_parts, message_overhead};
 use satchel_core::working_set::{Page, WorkingSet, parse_pointer};
@@ -39,6 +41,7 @@ pub fn settings(dialect: Dialect, budget: u64, policy: Policy) -> Settings {
         calibration: None,
         message_tokens: rules.inserted_message_tokens(),
         key: PageKey::new(""),
+        prices: satchel_core::strategy::price::Prices::default(),
     }
 }
 
@@ -126,21 +129,53 @@ pub fn dialects() -> impl Strategy<Value = Dialect> {
     prop::sample::select(Dialect::ALL.to_vec())
 }
 
+pub fn clearings() -> impl Strategy<Value = Clearing> {
+    let trigger = prop_oneof![
+        (0u64..2000).prop_map(Trigger::InputTokens),
+        (0u64..12).prop_map(Trigger::ToolUses),
+    ];
+    let inputs = prop_oneof![
+        any::<bool>().prop_map(ClearInputs::All),
+        Just(ClearInputs::Of(vec!["look".to_owned()])),
+    ];
+    let as_gate = any::<bool>().prop_map(|gate| if gate { AtLeast::Gate } else { AtLeast::Stop });
+    (trigger, 0u32..6, 0u64..300, as_gate, inputs).prop_map(
+        |(trigger, keep, clear_at_least, clear_at_least_as, clear_tool_inputs)| Clearing {
+            trigger,
+            keep,
+            clear_at_least,
+            clear_at_least_as,
+            clear_tool_inputs,
+            ..Clearing::default()
+        },
+    )
+}
+
 fn policies() -> impl Strategy<Value = Policy> {
     let strategy = prop_oneof![
         4 => Just((Choice::Adaptive, None)),
         1 => (1u32..12).prop_map(|most| (Choice::SlidingWindow, Some(most))),
         1 => Just((Choice::TokenWindow, None)),
+        3 => Just((Choice::ClearToolUses, None)),
     ];
-    (strategy, 0.5f64..1.0, 0.2f64..1.0, 0u32..4, 0.0f64..0.5).prop_map(
-        |((strategy, max_messages), trigger, part, recent_steps, recall)| Policy {
-            recent_steps,
-            recall,
-            strategy,
-            max_messages,
-            trigger,
-            target: trigger * part,
-            ..Policy::default()
+    let shares = (strategy, 0.5f64..1.0, 0.2f64..1.0, 0u32..4, 0.0f64..0.5);
+    (shares, clearings(), any::<bool>()).prop_map(
+        |(((strategy, max_messages), trigger, part, recent_steps, recall), clearing, priced)| {
+            Policy {
+                clearing,
+                cache: Cache {
+                    priced,
+                    min_prefix: Some(0),
+                    ..Cache::default()
+                },
+                recent_steps,
+                recall,
+                strategy,
+                max_messages,
+                trigger,
+                target: trigger * part,
+                ..Policy::default()
+            }
         },
     )
 }

@@ -13,9 +13,12 @@ use crate::level::{Level, Reason};
 use crate::message::Role;
 use crate::node::Text;
 use crate::placeholder::placeholder_tokens;
-use crate::plan::{Plan, Root, Settings, Shown, Snapshot, hard_reason, is_protected};
+use crate::plan::{Plan, Settings, Shown, Snapshot, hard_reason, is_protected};
 use crate::policy::Strategy;
+use crate::root::{is_root_message, root_note, root_of, short_root};
 use crate::salience::index::Index;
+use crate::strategy::clearing;
+use crate::strategy::price::{Cause, rewrite};
 use crate::transcript::Transcript;
 
 /// What did not fit, although everything that may fall has fallen.
@@ -58,10 +61,16 @@ pub fn check_boundary<T: Text>(
     index: &mut Index,
     at: usize,
 ) -> Result<Option<Shortfall>> {
-    let Some((room, free)) = pressure(plan, transcript, settings) else {
+    let Some(Pressure { room, free, cause }) = pressure(plan, transcript, settings) else {
         return Ok(None);
     };
     index.advance(transcript, at);
+    let policy = &settings.policy;
+    let share = if transcript.is_conversation() {
+        policy.target_of_conversation(free)
+    } else {
+        policy.target_of_run(free, growth(plan, transcript))
+    };
     let compaction = Compaction {
         transcript,
         settings,
@@ -69,6 +78,8 @@ pub fn check_boundary<T: Text>(
         at,
         room,
         free,
+        share,
+        cause,
     };
     let before = compaction.total(plan);
     let is_crowded = is_crowded(plan, transcript, settings);
@@ -79,12 +90,20 @@ pub fn check_boundary<T: Text>(
     }
     let mut total = compaction.total(plan);
     let smallest = total.min(before);
-    let is_worth_it = total < before || (is_crowded && (total <= room || before > room));
-    if !is_worth_it {
+    let changed = compaction.first_change(snapshot.plan(), plan);
+    let cost = rewrite(plan, transcript, settings, (before, changed, at), cause);
+    let is_worth_it = match cause {
+        Cause::Priced => total < before && cost.pays(),
+        _ => total < before || (is_crowded && (total <= room || before > room)),
+    };
+    if is_worth_it {
+        plan.rewrites.push(cost);
+    } else {
         // The note would take more than what it stands for: the window stays as it is.
         plan.restore(snapshot);
         total = before;
     }
+    plan.tried = total;
     Ok((total > room).then(|| shortfall(plan, transcript, settings, smallest)))
 }
 
@@ -97,34 +116,86 @@ pub fn needs_compaction<T: Text>(
     pressure(plan, transcript, settings).is_some()
 }
 
-/// The room and its free part, if the history has outgrown the trigger.
+/// Why levels should fall, and the room that there is.
+struct Pressure {
+    room: u64,
+    /// Its part that is not pinned.
+    free: u64,
+    cause: Cause,
+}
+
+/// Whether the history has outgrown a trigger, or room should be made before it has.
 fn pressure<T: Text>(
     plan: &Plan,
     transcript: &Transcript<T>,
     settings: &Settings,
-) -> Option<(u64, u64)> {
+) -> Option<Pressure> {
     let room = settings.room();
     let total = settings.base_tokens() + plan.history_tokens;
     let own = total - plan.automatic_tokens();
     let policy = &settings.policy;
-    let too_many = is_crowded(plan, transcript, settings);
-    // total − p > trigger × (room − p) cannot hold for any p ≥ 0 below this line: no sum needed.
-    if !too_many && total <= room && own as f64 <= policy.trigger * room as f64 {
+    let is_due = is_crowded(plan, transcript, settings)
+        || (policy.strategy == Strategy::ClearToolUses
+            && clearing::is_due(plan, transcript, settings));
+    let is_early = plan.is_cold || may_pay(plan, transcript, settings, total);
+    let least = if is_early {
+        policy
+            .target_of_conversation(room)
+            .min(policy.own_trigger())
+    } else {
+        policy.own_trigger()
+    };
+    // total − p > least × (room − p) cannot hold for any p ≥ 0 below this line: no sum needed.
+    if !is_due && total <= room && own as f64 <= least * room as f64 {
         return None;
     }
     let pinned = settings.base_tokens() + hard_tokens(plan, transcript);
     let free = room.saturating_sub(pinned);
-    let over = total > room || own.saturating_sub(pinned) as f64 > policy.trigger * free as f64;
-    (over || too_many).then_some((room, free))
+    let is_above = |share: f64| own.saturating_sub(pinned) as f64 > share * free as f64;
+    let cause = if total > room || is_above(policy.own_trigger()) {
+        Cause::Forced
+    } else if is_due {
+        Cause::Preset
+    } else if !is_early || !is_above(policy.target_of_conversation(free)) {
+        return None;
+    } else if plan.is_cold {
+        Cause::Cold
+    } else {
+        Cause::Priced
+    };
+    Some(Pressure { room, free, cause })
+}
+
+/// How much the window grows until it is asked again whether a compaction pays: a share of the room,
+/// since the answer takes as long as a compaction.
+const ASK_AGAIN: u64 = 32;
+
+/// Whether it may pay to make room before that is needed. Where reasoning is bound to its prefix it
+/// is kept to the end of the turn.
+fn may_pay<T: Text>(
+    plan: &Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+    total: u64,
+) -> bool {
+    let is_turn = || {
+        transcript
+            .newest_user()
+            .is_some_and(|message| message + 1 == transcript.len())
+    };
+    settings.policy.cache.priced
+        && total > plan.tried + settings.room() / ASK_AGAIN
+        && (!settings.prices.binds_reasoning || is_turn())
 }
 
 /// Whether the window holds more messages than its policy wants.
 fn is_crowded<T: Text>(plan: &Plan, transcript: &Transcript<T>, settings: &Settings) -> bool {
     let policy = &settings.policy;
     policy.strategy == Strategy::SlidingWindow
-        && policy
-            .max_messages
-            .is_some_and(|most| counted_messages(plan, transcript) > most)
+        && policy.max_messages.is_some_and(|most| {
+            let note = plan.root.is_some() && is_root_message(settings, transcript);
+            counted_messages(plan, transcript) + u32::from(note) > most
+        })
 }
 
 fn counted_messages<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u32 {
@@ -192,6 +263,18 @@ fn shortfall<T: Text>(
     }
 }
 
+/// Tokens that a call and what answers it have added so far, on average.
+fn growth<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u64 {
+    let soft = plan
+        .shown
+        .iter()
+        .filter(|shown| hard_reason(transcript, &plan.pins, shown.step).is_none());
+    let shown: u64 = soft
+        .map(|shown| u64::from(transcript.steps()[shown.step as usize].tokens))
+        .sum();
+    (shown + plan.gone_tokens) / u64::from(transcript.replies().max(1))
+}
+
 fn shown_tokens(plan: &Plan, entries: &[usize]) -> u64 {
     let tokens = entries.iter().map(|&at| u64::from(plan.shown[at].tokens));
     tokens.sum()
@@ -204,6 +287,9 @@ struct Compaction<'a, T> {
     at: usize,
     room: u64,
     free: u64,
+    /// Share of `free` that levels fall to.
+    share: f64,
+    cause: Cause,
 }
 
 impl<T: Text> Compaction<'_, T> {
@@ -214,7 +300,10 @@ impl<T: Text> Compaction<'_, T> {
         match self.settings.policy.strategy {
             Strategy::Adaptive => self.adapt(plan, Squeeze::None)?,
             Strategy::SlidingWindow => self.slide(plan)?,
-            Strategy::TokenWindow => self.drop_oldest(plan, |_, total| total <= self.target())?,
+            Strategy::TokenWindow => {
+                self.drop_oldest(plan, |_, _, total| total <= self.target())?;
+            }
+            Strategy::ClearToolUses => self.clear(plan)?,
         }
         self.settle_root(plan)?;
         settle_opener(plan, self.transcript, self.settings)?;
@@ -231,6 +320,14 @@ impl<T: Text> Compaction<'_, T> {
             settle_opener(plan, self.transcript, self.settings)?;
             plan.sum();
         }
+        if self.total(plan) > self.room && plan.summary.take().is_some() {
+            // What a summary stands for keeps its pointers.
+            self.settle_root(plan)?;
+            plan.sum();
+        }
+        if self.total(before.plan()) > self.room {
+            self.shorten_root(plan)?;
+        }
         let changed = self.first_change(before.plan(), plan);
         plan.touch(changed);
         Ok(())
@@ -241,7 +338,7 @@ impl<T: Text> Compaction<'_, T> {
         let same = before
             .shown
             .iter()
-            .zip(&plan.shown)
+            .zip(plan.shown.iter())
             .take_while(|(old, new)| old.step == new.step && old.edits == new.edits)
             .count();
         let changed = plan.shown.get(same).map_or(u32::MAX, |shown| shown.step);
@@ -267,7 +364,7 @@ impl<T: Text> Compaction<'_, T> {
 
     fn target(&self) -> u64 {
         let pinned = self.room - self.free;
-        pinned + (self.settings.policy.target_of(self.free) * self.free as f64) as u64
+        pinned + (self.share * self.free as f64) as u64
     }
 
     /// Puts pinned steps back as they were.
@@ -284,15 +381,16 @@ impl<T: Text> Compaction<'_, T> {
                 closed: false,
                 placeholder_tokens: 0,
             };
-            match plan.shown.binary_search_by_key(&step, |shown| shown.step) {
-                Ok(at) if plan.shown[at].level != Level::Verbatim => {
+            let own = Arc::make_mut(&mut plan.shown);
+            match own.binary_search_by_key(&step, |shown| shown.step) {
+                Ok(at) if own[at].level != Level::Verbatim => {
                     let Shown {
                         closed,
                         placeholder_tokens,
                         ..
-                    } = plan.shown[at];
+                    } = own[at];
                     let tokens = bounds.tokens + placeholder_tokens;
-                    plan.shown[at] = Shown {
+                    own[at] = Shown {
                         tokens,
                         closed,
                         placeholder_tokens,
@@ -306,7 +404,7 @@ impl<T: Text> Compaction<'_, T> {
                     let placeholder_tokens =
                         placeholder_tokens(self.settings, self.transcript, step);
                     let tokens = bounds.tokens + placeholder_tokens;
-                    plan.shown.insert(
+                    own.insert(
                         at,
                         Shown {
                             tokens,
@@ -376,7 +474,7 @@ impl<T: Text> Compaction<'_, T> {
                 plan.decide(step, Level::Gone, Reason::Outranked);
                 continue;
             }
-            let shown = &mut plan.shown[kept.shown];
+            let shown = &mut Arc::make_mut(&mut plan.shown)[kept.shown];
             let reason = if kept.is_recent {
                 Reason::Recent
             } else if kept.level == shown.level && kept.tokens == shown.tokens {
@@ -392,6 +490,7 @@ impl<T: Text> Compaction<'_, T> {
             plan.decide(step, kept.level, reason);
         }
         plan.density = outcome.density;
+        plan.judged = (self.transcript.len() as u32, self.index.is_dialogue());
         plan.worth = (outcome.value, outcome.upper_bound);
         self.remove(plan, &gone);
         plan.sum();
@@ -400,7 +499,8 @@ impl<T: Text> Compaction<'_, T> {
     /// Tokens of everything but the soft steps, with the note as large as it may become.
     fn fixed(&self, plan: &Plan, soft: &[usize]) -> Result<u64> {
         let soft_tokens = shown_tokens(plan, soft);
-        let root_tokens = u64::from(self.root_note()?.tokens);
+        let summary = plan.summary.as_deref();
+        let root_tokens = u64::from(root_note(summary, self.transcript, self.settings)?.tokens);
         let old_root = plan.root.as_ref().map_or(0, |root| u64::from(root.tokens));
         Ok(self.total(plan) - soft_tokens - old_root + root_tokens)
     }
@@ -409,7 +509,7 @@ impl<T: Text> Compaction<'_, T> {
     fn remove(&self, plan: &mut Plan, gone: &[usize]) {
         let (mut at, mut next) = (0, gone.iter().copied().peekable());
         let (mut steps, mut tokens) = (0, 0);
-        plan.shown.retain(|shown| {
+        Arc::make_mut(&mut plan.shown).retain(|shown| {
             let doomed = next.next_if_eq(&at).is_some();
             at += 1;
             if doomed {
@@ -422,25 +522,38 @@ impl<T: Text> Compaction<'_, T> {
         plan.gone_tokens += tokens;
     }
 
-    /// At most `max_messages`, hard ones counted, and within the target.
+    /// Old tool results go; where the budget wants room, so does what else is worth least.
+    fn clear(&self, plan: &mut Plan) -> Result<()> {
+        let is_forced = self.cause != Cause::Preset;
+        clearing::clear(plan, self.transcript, self.settings, is_forced)?;
+        if is_forced && self.total(plan) > self.target() {
+            self.adapt(plan, Squeeze::None)?;
+        }
+        Ok(())
+    }
+
+    /// At most `max_messages`, hard ones and the note counted, and within the target.
     fn slide(&self, plan: &mut Plan) -> Result<()> {
         let most = self.settings.policy.max_messages.unwrap_or(u32::MAX);
-        let trigger = self.settings.policy.trigger;
+        let trigger = self.settings.policy.own_trigger();
         let pinned = self.room - self.free;
         let over = self.total(plan).saturating_sub(pinned) as f64 > trigger * self.free as f64;
         let limit = if over { self.target() } else { self.room };
-        self.drop_oldest(plan, |messages, total| messages <= most && total <= limit)
+        let note = is_root_message(self.settings, self.transcript);
+        self.drop_oldest(plan, |messages, is_any_gone, total| {
+            messages + u32::from(note && is_any_gone) <= most && total <= limit
+        })
     }
 
-    /// Drops soft steps that may go, oldest first, until `enough(messages, tokens)`.
-    fn drop_oldest(&self, plan: &mut Plan, enough: impl Fn(u32, u64) -> bool) -> Result<()> {
+    /// Drops soft steps that may go, oldest first, until `enough(messages, is_any_gone, tokens)`.
+    fn drop_oldest(&self, plan: &mut Plan, enough: impl Fn(u32, bool, u64) -> bool) -> Result<()> {
         let soft = self.soft(plan);
         let mut total = self.fixed(plan, &soft)? + shown_tokens(plan, &soft);
         let mut messages = counted_messages(plan, self.transcript);
         let mut gone = Vec::new();
         for &at in &soft {
             let step = plan.shown[at].step;
-            if enough(messages, total) {
+            if enough(messages, plan.gone_steps > 0 || !gone.is_empty(), total) {
                 break;
             }
             if self.must_stay(step) {
@@ -456,37 +569,19 @@ impl<T: Text> Compaction<'_, T> {
         Ok(())
     }
 
-    /// The note that leads to what is gone. It says the same as long as anything is, so that the
-    /// window before the first step that changed stays in the provider's cache.
-    fn root_note(&self) -> Result<Root> {
-        let pointer = self.settings.key.index_pointer();
-        let text = format!(
-            "<satchel-index>\nEarlier steps are paged out, none is lost: page_in(\"{pointer}\") lists \
-             them. This note is not the user's.\n</satchel-index>"
-        );
-        let count = self.settings.counter.count(&text)?;
-        let tokens = count.saturating_add(root_overhead(self.settings, self.transcript));
-        Ok(Root {
-            text: text.into(),
-            tokens,
-        })
+    /// Where nothing else can give way and the window is still too large, the note says less; its
+    /// pointer always stays, since nothing else leads to what is gone.
+    fn shorten_root(&self, plan: &mut Plan) -> Result<()> {
+        if plan.root.is_some() && self.total(plan) > self.room {
+            plan.root = Some(short_root(self.transcript, self.settings)?);
+            plan.sum();
+        }
+        Ok(())
     }
 
     fn settle_root(&self, plan: &mut Plan) -> Result<()> {
-        plan.root = match plan.gone_steps {
-            0 => None,
-            _ => Some(self.root_note()?),
-        };
+        plan.root = root_of(plan, self.transcript, self.settings)?;
         Ok(())
-    }
-}
-
-/// Tokens around the root note: none where it is a further block of the goal.
-pub fn root_overhead<T: Text>(settings: &Settings, transcript: &Transcript<T>) -> u32 {
-    if settings.dialect.notes_inside() && transcript.goal().is_some() {
-        0
-    } else {
-        settings.message_tokens
     }
 }
 

@@ -233,6 +233,13 @@ pub fn cover(instance: &Instance, capacity: u64) -> Cover {
     best
 }
 
+/// What some lines of an instance are worth together, with the groups that they open; numbers
+/// beyond its lines count nothing.
+pub fn worth(instance: &Instance, lines: &[u32]) -> f64 {
+    let mut state = State::new(instance);
+    lines.iter().map(|&line| state.take(line).0).sum()
+}
+
 /// Only the forced lines.
 fn forced(state: &mut State<'_>) -> Cover {
     let mut found = Cover::default();

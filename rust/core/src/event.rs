@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::Policy;
+use crate::strategy::price::Prices;
 use crate::tokens::Scale;
 
 /// Settings of the log from a point on. A later `settings` event names only what changes.
@@ -33,9 +34,36 @@ pub struct SettingsChange {
     /// Tokens of the tool definitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_tokens: Option<u64>,
+    /// What the model's input costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
     /// Key of the page pointers; only in event 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_key: Option<String>,
+}
+
+/// A summary: what a model or somebody else wrote, and what is quoted word for word.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Raw index of the first message that it covers, and one past the last.
+    pub covers: (usize, usize),
+    /// The text.
+    pub text: String,
+    /// Lines of what it covers that must stay exact.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receipts: Vec<Receipt>,
+}
+
+/// A line that is quoted word for word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Raw index of its message; none if that came before a change of the dialect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<usize>,
+    /// Where it is from, as the window says it.
+    pub source: String,
+    /// The line.
+    pub text: String,
 }
 
 /// What happened.
@@ -61,6 +89,13 @@ pub enum EventKind {
         /// First and last line, from 1, both included; everything if missing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         range: Option<(usize, usize)>,
+    },
+    /// A text stands for a range of steps, which are gone from here on.
+    Summary(Box<Summary>),
+    /// The provider's cache is lost, or not: after a pause, say. Until the next call a rewrite is free.
+    Cache {
+        /// Whether it is lost.
+        cold: bool,
     },
     /// Counts are scaled by this from the next boundary on; they themselves stay as they are.
     Calibration(Scale),

@@ -19,7 +19,7 @@ use crate::prune::text::head_and_tail;
 use crate::salience::identifiers::name_parts;
 use crate::salience::index::{Index, LineAt, NameMap, Names, is_read, scan, scan_lines};
 use crate::salience::likelihood::Moment;
-use crate::salience::line::is_standing;
+use crate::salience::line::{Standing, standing};
 use crate::shrink::{PartEdit, Span, with_text};
 use crate::transcript::Transcript;
 
@@ -167,6 +167,7 @@ pub(crate) fn keep<T: Text>(
         moment: Moment {
             weights,
             index,
+            messages: index.len() as u32,
             newest_words: &newest_words,
             newest_names: &newest_names,
         },
@@ -200,6 +201,8 @@ struct Piece {
     /// Its lines in the instance.
     lines: Range<u32>,
     is_call: bool,
+    /// Bytes of its text without the blank ones at the end.
+    bytes: u32,
 }
 
 /// A soft step.
@@ -229,14 +232,28 @@ struct Keeper<'a, T> {
     spans: Vec<Span>,
     pieces: Vec<Piece>,
     steps: Vec<Step>,
-    /// Lines of user text that read like standing instructions.
-    standing: Vec<u32>,
+    /// Lines of user text that read like standing instructions, and how much.
+    standing: Vec<(Claim, u32)>,
     /// Identifiers on long lines.
     places: Vec<Placed>,
     /// Pieces of long lines, numbered after the lines: the line, and the bytes.
     fragments: Vec<(u32, Span)>,
     fragment_lines: Vec<Line>,
 }
+
+/// How much a line has a claim to stay, the strongest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim {
+    /// A word of a rule in the user's text.
+    Hint,
+    /// The form of a rule in a short answer to an action, which may be the user's.
+    Answer,
+    /// The form of a rule in the user's text.
+    Rule,
+}
+
+/// Bytes up to which an answer to an action may be the user's own words.
+const SHORT_ANSWER: usize = 400;
 
 /// An identifier on a long line.
 struct Placed {
@@ -251,7 +268,7 @@ struct Placed {
 impl<T: Text> Keeper<'_, T> {
     /// The identifiers of the messages that stay.
     fn read_pinned(&mut self) {
-        for shown in &self.plan.shown {
+        for shown in self.plan.shown.iter() {
             if hard_reason(self.transcript, &self.plan.pins, shown.step).is_none() {
                 continue;
             }
@@ -279,6 +296,9 @@ impl<T: Text> Keeper<'_, T> {
         let mut first = soft.len();
         let mut tokens = 0;
         let steps = match self.squeeze {
+            Squeeze::None if self.transcript.is_conversation() => {
+                policy.recent_steps.min(1) as usize
+            }
             Squeeze::None => policy.recent_steps as usize,
             _ => 0,
         };
@@ -370,13 +390,18 @@ impl<T: Text> Keeper<'_, T> {
                     });
                 });
                 self.places.truncate(places);
+                if !stays && edit.is_none() {
+                    self.claim_short(group, message, content);
+                }
             }
             return u64::from(tokens);
         }
         let least = least.unwrap_or(tokens);
         let first = self.instance.lines.len() as u32;
+        let mut bytes = u32::MAX;
         if is_read(content) && (!is_call || edit.is_none()) {
             with_text(&content.body, |text| {
+                bytes = text.trim_end().len() as u32;
                 self.offer(group, message, part, content, text, edit, least);
             });
         }
@@ -385,6 +410,7 @@ impl<T: Text> Keeper<'_, T> {
             message: message as u32,
             lines: first..self.instance.lines.len() as u32,
             is_call,
+            bytes,
         });
         u64::from(least)
     }
@@ -429,18 +455,18 @@ impl<T: Text> Keeper<'_, T> {
             // The line end, and half a token for what stands in a gap.
             (per_byte * f64::from(bytes + 1) * UNIT as f64).ceil() as u32 + UNIT as u32 / 2
         };
-        let row = self.transcript.rows()[message];
-        let is_user_text = row.is_user && content.kind == PartKind::Text;
         let kept = edit.map(|edit| &edit.kept[..]);
+        // Whole, a part has no marker.
+        let is_one = edit.is_none() && !text.trim_end().contains('\n');
+        let whole = (u64::from(content.tokens - least) * UNIT).max(1) as u32;
         self.read_lines(message, part, content, text, kept, |keeper, line, names| {
             let words = &text[line.start as usize..line.end as usize];
-            let is_standing = is_user_text && keeper.squeeze == Squeeze::None && is_standing(words);
-            if !names.is_empty() || is_standing {
+            let claim = keeper.claim(message, content, text.len(), words);
+            if !names.is_empty() || claim.is_some() {
                 let span = Span::new(line.start, line.end);
-                let number = keeper.push_line(group, span, cost(line.bytes()), names);
-                if is_standing {
-                    keeper.standing.push(number);
-                }
+                let tokens = if is_one { whole } else { cost(line.bytes()) };
+                let number = keeper.push_line(group, span, tokens, names);
+                keeper.standing.extend(claim.map(|claim| (claim, number)));
             }
         });
         let is_newest = message + 1 == self.transcript.len();
@@ -460,6 +486,37 @@ impl<T: Text> Keeper<'_, T> {
                     self.instance.forced.push(number);
                 }
             }
+        }
+    }
+
+    /// How much a line of a text of `bytes` has a claim to stay: words of the user, and of nobody
+    /// else, who may say what holds from now on.
+    fn claim(&self, message: usize, content: &Part<T>, bytes: usize, line: &str) -> Option<Claim> {
+        let row = self.transcript.rows()[message];
+        let is_user_text = row.is_user && content.kind == PartKind::Text;
+        if !is_user_text || self.squeeze != Squeeze::None {
+            return None;
+        }
+        let is_short = bytes <= SHORT_ANSWER;
+        match (standing(line), row.is_answer) {
+            (Standing::Rule, false) => Some(Claim::Rule),
+            (Standing::Rule, true) if is_short => Some(Claim::Answer),
+            (Standing::Hint, false) => Some(Claim::Hint),
+            _ => None,
+        }
+    }
+
+    /// A text too short to be replaced may be a rule: it costs nothing but its message.
+    fn claim_short(&mut self, group: u32, message: usize, content: &Part<T>) {
+        let claim = with_text(&content.body, |text| {
+            let lines = text.lines();
+            lines
+                .filter_map(|line| self.claim(message, content, text.len(), line))
+                .max()
+        });
+        if let Some(claim) = claim {
+            let number = self.push_line(group, Span::default(), 0, &mut Vec::new());
+            self.standing.push((claim, number));
         }
     }
 

@@ -68,11 +68,15 @@ pub enum Reason {
     Outranked,
     /// Dropped as one of the oldest.
     Oldest,
+    /// A summary stands for it.
+    Summarized,
+    /// Its tool uses were cleared.
+    Cleared,
 }
 
 impl Reason {
     /// Every reason, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Instruction,
         Self::Goal,
         Self::NewestUser,
@@ -82,6 +86,8 @@ impl Reason {
         Self::Unchanged,
         Self::Outranked,
         Self::Oldest,
+        Self::Summarized,
+        Self::Cleared,
     ];
 
     /// A few words for tables.
@@ -96,6 +102,8 @@ impl Reason {
             Self::Unchanged => "unchanged",
             Self::Outranked => "outranked",
             Self::Oldest => "oldest",
+            Self::Summarized => "summarized",
+            Self::Cleared => "cleared",
         }
     }
 }

@@ -18,6 +18,11 @@ pub trait Text: Debug + Send + Sync + 'static {
     /// Calls `read` with the text as UTF-8; a lone surrogate is seen as U+FFFD.
     fn with<R>(&self, read: impl FnOnce(&str) -> R) -> R;
 
+    /// Whether there is nothing in it. A representation that has to make its UTF-8 knows without.
+    fn is_empty(&self) -> bool {
+        self.with(str::is_empty)
+    }
+
     /// The exact text as bytes: UTF-8, lone surrogates as their three-byte form.
     fn to_bytes(&self) -> Vec<u8> {
         self.with(|text| text.as_bytes().to_vec())

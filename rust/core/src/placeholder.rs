@@ -4,11 +4,11 @@
 //! counted from the message as it will be written.
 
 use crate::dialect::form::OpenCall;
+use crate::dialect::open_calls::OpenCalls;
 use crate::dialect::read_message;
 use crate::message::{Body, PartKind, Place};
 use crate::node::{Text, Value};
 use crate::plan::Settings;
-use crate::step::affinity;
 use crate::tokens::chat::count_message_parts;
 use crate::transcript::Transcript;
 
@@ -70,6 +70,7 @@ pub(crate) fn last_results<T: Text>(
 pub(crate) fn open_calls<T: Text>(transcript: &Transcript<T>, step: u32) -> Vec<OpenCall> {
     let bounds = transcript.steps()[step as usize];
     let mut calls: Vec<OpenCall> = Vec::new();
+    let mut open = OpenCalls::default();
     for message in bounds.first as usize..bounds.end as usize {
         for part in transcript.parts(message) {
             let key = part.key.as_deref();
@@ -88,6 +89,7 @@ pub(crate) fn open_calls<T: Text>(transcript: &Transcript<T>, step: u32) -> Vec<
                         }
                         _ => None,
                     };
+                    open.push(0, id.as_deref(), id.is_some(), name.as_deref());
                     calls.push(OpenCall {
                         id,
                         name,
@@ -96,20 +98,16 @@ pub(crate) fn open_calls<T: Text>(transcript: &Transcript<T>, step: u32) -> Vec<
                     });
                 }
                 PartKind::Result => {
-                    let ranked = calls.iter().enumerate().filter_map(|(at, call)| {
-                        let (call_id, call_name) = (call.id.as_deref(), call.name.as_deref());
-                        Some((
-                            affinity(id.as_deref(), name.as_deref(), call_id, call_name)?,
-                            at,
-                        ))
-                    });
-                    if let Some((_, at)) = ranked.min() {
-                        calls.remove(at);
+                    if let Some(call) = open.best(id.as_deref(), name.as_deref()) {
+                        open.close(call);
                     }
                 }
                 _ => {}
             }
         }
     }
+    let calls = calls.into_iter().enumerate();
     calls
+        .filter_map(|(at, call)| open.is_open(at).then_some(call))
+        .collect()
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::dialect::Dialect;
+use crate::event::Summary;
 use crate::level::{Fidelity, Level, Reason};
 use crate::message::Role;
 use crate::node::Text;
@@ -17,6 +18,7 @@ use crate::policy::Policy;
 use crate::salience::index::LineAt;
 use crate::salience::signals::Signals;
 use crate::shrink::PartEdit;
+use crate::strategy::price::{Prices, Rewrite};
 use crate::tokens::{Counter, Scale};
 use crate::transcript::Transcript;
 
@@ -43,6 +45,8 @@ pub struct Settings {
     pub calibration: Option<Scale>,
     /// Key of the page pointers.
     pub key: PageKey,
+    /// What the model's input costs.
+    pub prices: Prices,
 }
 
 impl Settings {
@@ -156,19 +160,35 @@ pub struct Fate {
 /// The level of every step, with all that follows from it.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    pub(crate) shown: Vec<Shown>,
-    pub(crate) fates: Vec<Fate>,
+    /// Shared, like the fates: a plan is copied for every pending boundary that changes something.
+    pub(crate) shown: Arc<Vec<Shown>>,
+    pub(crate) fates: Arc<Vec<Fate>>,
     pub(crate) recalls: Vec<Recall>,
     pub(crate) root: Option<Root>,
+    /// The newest summary, which stands in the root note.
+    pub(crate) summary: Option<Arc<Summary>>,
     pub(crate) pins: BTreeSet<u32>,
+    /// Steps in the window by level: verbatim, trimmed, stub.
+    pub(crate) levels: [u32; 3],
     pub(crate) gone_steps: u32,
     pub(crate) gone_tokens: u64,
     pub(crate) history_tokens: u64,
     /// Tokens of the message in front of an assistant message that would open the window.
     pub(crate) opener_tokens: u32,
     pub(crate) compactions: u32,
+    /// What each of them cost.
+    pub(crate) rewrites: Vec<Rewrite>,
+    /// Calls so far.
+    pub(crate) calls: u32,
+    /// Whether the provider's cache was lost since the newest call.
+    pub(crate) is_cold: bool,
+    /// Tokens of the window when it was last asked whether a compaction pays.
+    pub(crate) tried: u64,
     /// Value per token of the last line that the newest compaction kept.
     pub(crate) density: f64,
+    /// Messages at that compaction, and whether they are a dialogue: what is gone is judged by them
+    /// until the next.
+    pub(crate) judged: (u32, bool),
     /// What the newest compaction's choice is worth, and what no choice can exceed.
     pub(crate) worth: (f64, f64),
     /// Changes whenever the window is no longer the old one plus appended messages.
@@ -216,6 +236,11 @@ impl Plan {
         self.root.as_ref()
     }
 
+    /// The newest summary, if it is in the window.
+    pub fn summary(&self) -> Option<&Summary> {
+        self.summary.as_deref()
+    }
+
     /// Whether a note of satchel's opens the window, because a user must.
     pub fn has_opener(&self) -> bool {
         self.opener_tokens > 0
@@ -235,6 +260,11 @@ impl Plan {
     /// How many compactions there were.
     pub fn compactions(&self) -> u32 {
         self.compactions
+    }
+
+    /// What each compaction cost, in order.
+    pub fn rewrites(&self) -> &[Rewrite] {
+        &self.rewrites
     }
 
     /// Changes whenever the window is no longer the old one plus appended messages.
@@ -264,11 +294,8 @@ impl Plan {
 
     /// Steps by level: verbatim, trimmed, stub, gone.
     pub fn count_levels(&self) -> [u32; 4] {
-        let mut counts = [0, 0, 0, self.gone_steps];
-        for shown in &self.shown {
-            counts[Level::Verbatim as usize - shown.level as usize] += 1;
-        }
-        counts
+        let [verbatim, trimmed, stub] = self.levels;
+        [verbatim, trimmed, stub, self.gone_steps]
     }
 
     /// The entry of a step, if it is in the window.
@@ -282,12 +309,14 @@ impl Plan {
     /// Takes in a message of `tokens` that started a step or joined the newest one.
     pub(crate) fn grow(&mut self, step: u32, tokens: u32) {
         self.history_tokens += u64::from(tokens);
-        match self.shown.last_mut() {
+        let shown = Arc::make_mut(&mut self.shown);
+        match shown.last_mut() {
             Some(last) if last.step == step => {
                 last.tokens += tokens;
             }
             _ => {
-                self.shown.push(Shown {
+                self.levels[0] += 1;
+                shown.push(Shown {
                     step,
                     level: Level::Verbatim,
                     tokens,
@@ -295,7 +324,7 @@ impl Plan {
                     closed: false,
                     placeholder_tokens: 0,
                 });
-                self.fates.push(Fate {
+                Arc::make_mut(&mut self.fates).push(Fate {
                     level: Level::Verbatim,
                     reason: Reason::NoPressure,
                     compaction: 0,
@@ -306,7 +335,7 @@ impl Plan {
 
     /// Adds the placeholder results of the newest step, whose open calls nobody will answer.
     pub(crate) fn close_newest(&mut self, placeholder_tokens: u32) {
-        if let Some(last) = self.shown.last_mut() {
+        if let Some(last) = Arc::make_mut(&mut self.shown).last_mut() {
             last.closed = true;
             last.placeholder_tokens += placeholder_tokens;
             last.tokens += placeholder_tokens;
@@ -336,9 +365,10 @@ impl Plan {
     /// Goes back to a snapshot.
     pub(crate) fn restore(&mut self, snapshot: Snapshot) {
         let mut fates = std::mem::take(&mut self.fates);
-        fates.truncate(snapshot.steps);
+        let own = Arc::make_mut(&mut fates);
+        own.truncate(snapshot.steps);
         for (step, fate) in snapshot.fates {
-            if let Some(slot) = fates.get_mut(step as usize) {
+            if let Some(slot) = own.get_mut(step as usize) {
                 *slot = fate;
             }
         }
@@ -349,7 +379,7 @@ impl Plan {
     /// Notes where the compaction that is running leaves a step, and why.
     pub(crate) fn decide(&mut self, step: u32, level: Level, reason: Reason) {
         let compaction = self.compactions;
-        if let Some(fate) = self.fates.get_mut(step as usize) {
+        if let Some(fate) = Arc::make_mut(&mut self.fates).get_mut(step as usize) {
             *fate = Fate {
                 level,
                 reason,
@@ -366,6 +396,15 @@ impl Plan {
 
     /// Sums the history again after steps changed.
     pub(crate) fn sum(&mut self) {
+        self.levels = [0; 3];
+        for shown in self.shown.iter() {
+            if let Some(count) = self
+                .levels
+                .get_mut(Level::Verbatim as usize - shown.level as usize)
+            {
+                *count += 1;
+            }
+        }
         self.history_tokens = self
             .shown
             .iter()

@@ -5,6 +5,7 @@
 //! ids repeat in real data, so an id is only compared inside its own step.
 
 use crate::dialect::form::Glue;
+use crate::dialect::open_calls::OpenCalls;
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::{CallKey, Field, Message, Part, PartKind, Place, Role};
 use crate::node::Text;
@@ -52,7 +53,7 @@ pub struct PendingCall {
 
 /// Pairs calls with results while messages arrive in order.
 ///
-/// Cost per message: its own calls and results against the calls of one step.
+/// Cost per message: its own calls and results, times the logarithm of the calls of one step.
 #[derive(Clone, Debug, Default)]
 pub struct Pairing {
     calls: Vec<PendingCall>,
@@ -61,6 +62,8 @@ pub struct Pairing {
     spanning: usize,
     /// How many of the first calls are known to have their results.
     passed: usize,
+    /// The calls by id and by name, where they are so many that looking at each is too much.
+    index: Option<OpenCalls<bool>>,
     last: Option<LastMessage>,
     /// Which assistant messages continue the one before them.
     glue: Glue,
@@ -119,6 +122,7 @@ impl Pairing {
         if attachment == Attachment::Starts {
             self.calls.clear();
             (self.open, self.spanning, self.passed) = (0, 0, 0);
+            self.index = None;
             self.has_reasoning = false;
         }
         for (part, content) in message.parts.iter().enumerate() {
@@ -127,6 +131,9 @@ impl Pairing {
                 let spans = content.place == Place::Field(Field::Code);
                 self.open += 1;
                 self.spanning += usize::from(spans);
+                if let Some(index) = &mut self.index {
+                    index.push(0, id.as_deref(), id.is_some(), name.as_deref());
+                }
                 self.calls.push(PendingCall {
                     message: index as u32,
                     part: part as u32,
@@ -168,6 +175,10 @@ impl Pairing {
         // What was answered is taken back, so that an error changes nothing.
         let mut answered = Vec::new();
         let mut passed = self.passed;
+        let mut index = self.index.take();
+        if index.is_none() && self.open > FEW {
+            index = Some(self.indexed());
+        }
         for part in message
             .parts
             .iter()
@@ -176,9 +187,12 @@ impl Pairing {
             while self.calls.get(passed).is_some_and(|call| call.answered) {
                 passed += 1;
             }
-            match self.find(part, passed) {
+            match self.find(part, passed, index.as_mut()) {
                 Ok(at) => {
                     self.calls[at].answered = true;
+                    if let Some(index) = &mut index {
+                        index.close(at);
+                    }
                     answered.push(at);
                 }
                 Err(error) => {
@@ -189,6 +203,7 @@ impl Pairing {
                 }
             }
         }
+        self.index = index;
         for at in answered {
             self.open -= 1;
             self.spanning -= usize::from(self.calls[at].spans);
@@ -197,9 +212,31 @@ impl Pairing {
         Ok(())
     }
 
+    /// The calls by id and by name.
+    fn indexed(&self) -> OpenCalls<bool> {
+        let mut index = OpenCalls::default();
+        for (at, call) in self.calls.iter().enumerate() {
+            let (id, name) = (call.id.as_deref(), call.name.as_deref());
+            index.push(0, id, id.is_some(), name);
+            if call.answered {
+                index.close(at);
+            }
+        }
+        index
+    }
+
     /// The call that a result answers, behind those that `passed` counts.
-    fn find<T: Text>(&self, part: &Part<T>, passed: usize) -> Result<usize> {
+    fn find<T: Text>(
+        &self,
+        part: &Part<T>,
+        passed: usize,
+        index: Option<&mut OpenCalls<bool>>,
+    ) -> Result<usize> {
         let (id, name) = identity(part.key.as_deref());
+        if let Some(index) = index {
+            let found = index.best(id.as_deref(), name.as_deref());
+            return found.ok_or_else(|| self.unanswerable(id.as_deref()));
+        }
         let mut found: Option<(u8, usize)> = None;
         for (at, call) in self.calls.iter().enumerate().skip(passed) {
             let (call_id, call_name) = (call.id.as_deref(), call.name.as_deref());
@@ -216,19 +253,29 @@ impl Pairing {
                 break;
             }
         }
-        match found {
-            Some((_, at)) => Ok(at),
-            None if id.is_some() && self.calls.iter().any(|call| call.id == id) => Err(Error::new(
+        found
+            .map(|(_, at)| at)
+            .ok_or_else(|| self.unanswerable(id.as_deref()))
+    }
+
+    /// The error for a result that answers no open call.
+    #[cold]
+    fn unanswerable(&self, id: Option<&str>) -> Error {
+        if id.is_some() && self.calls.iter().any(|call| call.id.as_deref() == id) {
+            return Error::new(
                 ErrorKind::DuplicateResult,
                 "a second result for a call that has one already",
-            )),
-            None => Err(Error::new(
-                ErrorKind::OrphanResult,
-                "a result whose call is not in the assistant message before it",
-            )),
+            );
         }
+        Error::new(
+            ErrorKind::OrphanResult,
+            "a result whose call is not in the assistant message before it",
+        )
     }
 }
+
+/// Calls that are looked at one by one; more of them get an index.
+const FEW: usize = 32;
 
 /// How well a result fits a call, 0 best; `None` if it cannot be its result. Ids decide where both
 /// sides have one, then names, and order among equals.

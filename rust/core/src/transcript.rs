@@ -6,7 +6,7 @@
 
 use crate::dialect::form::Glue;
 use crate::error::{Error, ErrorKind, Result};
-use crate::message::{Message, Part, PartKind, Role};
+use crate::message::{Body, Message, Part, PartKind, Role};
 use crate::node::Text;
 use crate::salience::signals::{Signals, signals_of};
 use crate::step::{Attachment, Pairing, Step};
@@ -20,6 +20,9 @@ pub struct Row {
     pub role: Role,
     /// Whether it is a user's message: role user with something else than results.
     pub is_user: bool,
+    /// Whether it is in the user's role and answers an action that the assistant wrote as text: what
+    /// a tool found, in a run without calls.
+    pub is_answer: bool,
     /// What its texts contain.
     pub signals: Signals,
     /// First of its parts in the parts column.
@@ -42,6 +45,76 @@ pub struct Transcript<T> {
     goal: Option<u32>,
     newest_user: Option<u32>,
     instructions_end: u32,
+    acting: Acting,
+}
+
+/// How the assistant has acted so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Acting {
+    /// Its messages.
+    replies: u32,
+    /// Messages of the user that are not a tool's answers.
+    spoken: u32,
+    /// Those that end with an action written as text.
+    in_text: u32,
+    /// Whether any of them had a call.
+    calls: bool,
+    /// Whether the newest message is a reply that ends with an action written as text.
+    waits: bool,
+}
+
+impl Acting {
+    /// Takes in a message; whether it answers an action written as text. Nine in ten replies must
+    /// end with one: a conversation about code has explanations too.
+    fn take_in<T: Text>(&mut self, message: &Message<T>) -> bool {
+        let is_answer = message.role == Role::User
+            && self.waits
+            && !self.calls
+            && u64::from(self.in_text) * 10 >= u64::from(self.replies) * 9;
+        if message.role == Role::Assistant {
+            let ends_in_action = acts_in_text(message);
+            self.replies += 1;
+            self.in_text += u32::from(ends_in_action);
+            self.calls |= message.has_calls();
+            self.waits = ends_in_action;
+        } else {
+            self.waits = false;
+        }
+        is_answer
+    }
+}
+
+/// Messages of the user from which on a history is a conversation.
+const CONVERSATION: u32 = 3;
+
+/// Whether a reply without calls ends with an action: a fenced block, a block between tags or, as
+/// agents that reason aloud write it, a line of input behind a line that names the action.
+fn acts_in_text<T: Text>(message: &Message<T>) -> bool {
+    let is_text = |part: &&Part<T>| part.kind == PartKind::Text;
+    let Some(Body::Text(text)) = message
+        .parts
+        .iter()
+        .rfind(is_text)
+        .map(|part| &part.body)
+        .filter(|_| !message.has_calls())
+    else {
+        return false;
+    };
+    text.with(|text| {
+        let text = text.trim_end();
+        let last = text.rsplit('\n').next().unwrap_or(text).trim_start();
+        let name = last
+            .rsplit("</")
+            .next()
+            .and_then(|end| end.strip_suffix('>'));
+        let is_tag = last.contains("</")
+            && name.is_some_and(|name| {
+                let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_-:".contains(&byte);
+                !name.is_empty() && name.bytes().all(is_letter)
+            });
+        let is_fence = last == "```" && text.len() > last.len();
+        is_fence || is_tag || last.starts_with("Action Input:") || last.starts_with("Action:")
+    })
 }
 
 /// How far a transcript was, see [`Transcript::mark`].
@@ -55,6 +128,7 @@ pub struct Mark {
     goal: Option<u32>,
     newest_user: Option<u32>,
     instructions_end: u32,
+    acting: Acting,
 }
 
 /// The most tokens of one step; half of what the columns hold, so that notes and placeholders of
@@ -72,6 +146,7 @@ impl<T: Text> Transcript<T> {
             goal: None,
             newest_user: None,
             instructions_end: 0,
+            acting: Acting::default(),
         }
     }
 
@@ -130,9 +205,19 @@ impl<T: Text> Transcript<T> {
         self.goal.map(|index| index as usize)
     }
 
-    /// The newest user message.
+    /// The newest user message that is not a tool's answer.
     pub fn newest_user(&self) -> Option<usize> {
         self.newest_user.map(|index| index as usize)
+    }
+
+    /// Number of the assistant's messages.
+    pub fn replies(&self) -> u32 {
+        self.acting.replies
+    }
+
+    /// Whether the user goes on talking: an agent's run has one task, a conversation further words.
+    pub fn is_conversation(&self) -> bool {
+        self.acting.spoken >= CONVERSATION
     }
 
     /// Number of leading system and developer messages.
@@ -204,6 +289,7 @@ impl<T: Text> Transcript<T> {
             goal: self.goal,
             newest_user: self.newest_user,
             instructions_end: self.instructions_end,
+            acting: self.acting,
         }
     }
 
@@ -219,6 +305,7 @@ impl<T: Text> Transcript<T> {
         self.goal = mark.goal;
         self.newest_user = mark.newest_user;
         self.instructions_end = mark.instructions_end;
+        self.acting = mark.acting;
     }
 
     /// Appends one counted message and returns how it attached.
@@ -252,7 +339,9 @@ impl<T: Text> Transcript<T> {
             step.open_calls = self.pairing.open_calls() as u32;
             step.has_calls = !self.pairing.calls().is_empty();
         }
-        if is_user {
+        let is_answer = self.acting.take_in(&message) && self.goal.is_some();
+        if is_user && !is_answer {
+            self.acting.spoken += 1;
             self.goal.get_or_insert(index as u32);
             self.newest_user = Some(index as u32);
         }
@@ -262,6 +351,7 @@ impl<T: Text> Transcript<T> {
         self.rows.push(Row {
             role: message.role,
             is_user,
+            is_answer,
             signals: signals_of(&message),
             first_part: self.parts.len() as u32,
             tokens,

@@ -7,9 +7,10 @@
 mod handover;
 mod recall;
 mod settings;
+mod summary;
 
 pub use self::handover::{Carried, Gone};
-pub(crate) use self::recall::fence;
+pub(crate) use self::recall::{around, fence};
 use self::recall::{check, place};
 pub use self::settings::MAX_TOKENS;
 use self::settings::{check_budget, check_tokens};
@@ -17,15 +18,18 @@ use crate::compaction::{Shortfall, needs_compaction, settle_opener};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventKind};
 use crate::message::{Message, Role};
-use crate::need::needed;
+use crate::need::{Search, needed};
 use crate::node::Text;
 use crate::page::{PageDirectory, Pointer, index_page, not_a_pointer, not_found};
 use crate::placeholder::placeholder_tokens;
 use crate::plan::{Plan, Recall, Settings};
+use crate::policy::Select;
 use crate::render::{Entry, entries};
-use crate::salience::index::Index;
+use crate::root::root_overhead;
+use crate::salience::passages::Passages;
 use crate::shrink::with_text;
 use crate::step::Attachment;
+use crate::strategy::relevant::select;
 use crate::tokens::Counter;
 use crate::tokens::chat::{ChatRules, count_message_parts, message_overhead};
 use crate::transcript::Transcript;
@@ -48,9 +52,13 @@ pub struct WorkingSet<T> {
     counters: Vec<Counter>,
     rules: ChatRules,
     plan: Plan,
-    /// What is known of the identifiers; a function of the messages it has read.
-    index: Index,
+    /// What is known of the identifiers.
+    search: Search,
     pending: Option<Pending>,
+    /// What is known of passages, where a question selects them.
+    passages: Passages,
+    /// The plan of the newest window with what a question brought back; never folded.
+    answering: Option<Plan>,
     /// Messages before the boundary that was checked last and changes nothing.
     quiet: Option<usize>,
     directory: PageDirectory,
@@ -65,6 +73,7 @@ pub struct WorkingSet<T> {
     /// Content that was paged in between a call and its results, where nothing may stand.
     waiting: Vec<Recall>,
     joins: Joins,
+    prefix: Prefix,
 }
 
 /// How many messages of the newest window are further pieces of the one before.
@@ -76,6 +85,17 @@ struct Joins {
     count: u64,
 }
 
+/// How much of the newest window's front is as it was at the boundary before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Prefix {
+    revision: u64,
+    /// Steps of the window that were looked at.
+    steps: usize,
+    tokens: u64,
+    /// Messages before the end of these steps.
+    end: u32,
+}
+
 /// The outcome of the check at the pending boundary, kept until something is appended.
 #[derive(Debug)]
 struct Pending {
@@ -84,8 +104,18 @@ struct Pending {
     synthesized: bool,
 }
 
+/// What the check of a boundary has to do.
+#[derive(Debug)]
+enum Due {
+    Nothing,
+    /// All of it.
+    Check,
+    /// These lines come back.
+    Recall(Recall),
+}
+
 /// Figures of one window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowFigures {
     /// Tokens of the whole request, by the counter.
     pub tokens: u64,
@@ -101,6 +131,8 @@ pub struct WindowFigures {
     pub messages: usize,
     /// Steps by level: verbatim, trimmed, stub, gone.
     pub steps: [u32; 4],
+    /// See [`Plan::worth`].
+    pub worth: (f64, f64),
 }
 
 impl<T: Text> WorkingSet<T> {
@@ -120,8 +152,10 @@ impl<T: Text> WorkingSet<T> {
             rules: ChatRules::for_counter(settings.dialect, &settings.counter),
             settings,
             plan: Plan::default(),
-            index: Index::default(),
+            search: Search::default(),
             pending: None,
+            passages: Passages::default(),
+            answering: None,
             quiet: None,
             directory: PageDirectory::default(),
             boundary: 0,
@@ -130,6 +164,7 @@ impl<T: Text> WorkingSet<T> {
             pending_plans: 0,
             waiting: Vec::new(),
             joins: Joins::default(),
+            prefix: Prefix::default(),
         })
     }
 
@@ -179,8 +214,10 @@ impl<T: Text> WorkingSet<T> {
                 self.plan.restore(plan);
                 self.transcript.go_back(mark);
                 // It may have read what was taken back; it reads again what is needed.
-                self.index = Index::default();
+                self.search = Search::default();
+                self.passages = Passages::default();
                 self.quiet = None;
+                self.prefix = Prefix::default();
                 (self.boundary, self.changed_at) = boundary;
                 self.waiting = waiting;
             }
@@ -249,6 +286,7 @@ impl<T: Text> WorkingSet<T> {
         let abandons = !joins && self.transcript.pairing().open_calls() > 0;
         // A record that goes on with a reply is no call of its own.
         let is_boundary = message.role == Role::Assistant && !joins;
+        self.answering = None;
         let pending = self
             .pending
             .take()
@@ -259,7 +297,9 @@ impl<T: Text> WorkingSet<T> {
                 self.plan = pending.plan;
                 self.waiting.clear();
             }
-            _ => {
+            stale => {
+                // Its plan shares the steps with the one that grows.
+                drop(stale);
                 if abandons {
                     self.close_newest_in(None);
                     self.place_waiting();
@@ -269,7 +309,7 @@ impl<T: Text> WorkingSet<T> {
                         &mut self.plan,
                         &self.transcript,
                         &self.settings,
-                        &mut self.index,
+                        &mut self.search,
                     )?;
                 }
             }
@@ -279,6 +319,10 @@ impl<T: Text> WorkingSet<T> {
         }
         if is_boundary {
             self.boundary = at as u32;
+            self.plan.calls += 1;
+            if at >= self.opening {
+                self.plan.is_cold = false;
+            }
             self.plan.changed_from = u32::MAX;
         }
         let had_goal = self.transcript.goal().is_some();
@@ -305,7 +349,7 @@ impl<T: Text> WorkingSet<T> {
     fn recount_notes(&mut self) -> Result<()> {
         if let Some(root) = &mut self.plan.root {
             let text = self.settings.counter.count(&root.text)?;
-            root.tokens = text + crate::compaction::root_overhead(&self.settings, &self.transcript);
+            root.tokens = text + root_overhead(&self.settings, &self.transcript);
         }
         settle_opener(&mut self.plan, &self.transcript, &self.settings)
     }
@@ -334,20 +378,33 @@ impl<T: Text> WorkingSet<T> {
             ));
         }
         match &event.kind {
-            EventKind::Settings(change) => self.change_settings(change)?,
+            EventKind::Settings(change) => {
+                let counter = self.settings.counter.name().to_owned();
+                self.change_settings(change)?;
+                if self.settings.counter.name() == counter {
+                    self.search.forget_values();
+                } else {
+                    // What it knows of tokens is by the old counter.
+                    self.search = Search::default();
+                }
+            }
             EventKind::Pin { index } => self.pin(*index)?,
             EventKind::Unpin { index } => {
                 let step = self.step_of(*index)?;
                 self.plan.pins.remove(&step);
             }
             EventKind::PageIn { pointer, range } => self.place_page(pointer, *range)?,
+            EventKind::Summary(summary) => self.summarize(summary)?,
+            EventKind::Cache { cold } => self.plan.is_cold = *cold,
             EventKind::Calibration(scale) => {
                 scale.check()?;
                 self.settings.calibration = Some(*scale);
             }
         }
         self.pending = None;
+        self.answering = None;
         self.quiet = None;
+        self.prefix = Prefix::default();
         Ok(())
     }
 
@@ -371,6 +428,16 @@ impl<T: Text> WorkingSet<T> {
     /// `open_calls` if the newest step waits for results and `synthesize` is not set;
     /// `over_budget` if what must stay does not fit.
     pub fn window(&mut self, synthesize: bool) -> Result<WindowFigures> {
+        self.window_for(synthesize, None)
+    }
+
+    /// The same for a question, where the policy selects by relevance: by default the newest user
+    /// message. A question changes no level.
+    ///
+    /// # Errors
+    /// As [`WorkingSet::window`].
+    pub fn window_for(&mut self, synthesize: bool, query: Option<&str>) -> Result<WindowFigures> {
+        self.answering = None;
         let open = self.transcript.pairing().open_calls();
         if open > 0 && !synthesize {
             let index = self
@@ -392,15 +459,27 @@ impl<T: Text> WorkingSet<T> {
             .is_none_or(|pending| pending.synthesized != synthesized)
         {
             self.pending = None;
-            if synthesized || self.is_boundary_due()? {
+            let due = if synthesized { Due::Check } else { self.due()? };
+            if !matches!(due, Due::Nothing) {
                 let mut plan = self.plan.clone();
                 if synthesized {
                     self.close_newest_in(Some(&mut plan));
                     let waiting = self.waiting.clone();
                     place(waiting, &mut plan, &self.transcript, &self.settings);
                 }
-                let shortfall =
-                    check(&mut plan, &self.transcript, &self.settings, &mut self.index)?;
+                let shortfall = match due {
+                    // The search was made already.
+                    Due::Recall(recall) => {
+                        place(vec![recall], &mut plan, &self.transcript, &self.settings);
+                        None
+                    }
+                    _ => check(
+                        &mut plan,
+                        &self.transcript,
+                        &self.settings,
+                        &mut self.search,
+                    )?,
+                };
                 // A pending plan may be thrown away; its number is never given out again.
                 self.pending_plans += 1;
                 plan.revision = self.pending_plans << 32;
@@ -415,7 +494,20 @@ impl<T: Text> WorkingSet<T> {
         if let Some(shortfall) = shortfall {
             return Err(shortfall.error(&self.settings));
         }
+        if self.settings.policy.select == Select::Relevant {
+            let plan = self
+                .pending
+                .as_ref()
+                .map_or(&self.plan, |pending| &pending.plan);
+            let passages = &mut self.passages;
+            self.answering = select(plan, &self.transcript, &self.settings, passages, query)?;
+            if let Some(plan) = &mut self.answering {
+                self.pending_plans += 1;
+                plan.revision = self.pending_plans << 32;
+            }
+        }
         let joins = self.count_joins();
+        let stable = self.stable_prefix_tokens();
         let plan = self.window_plan();
         let joined = joins * u64::from(self.settings.message_tokens);
         let tokens = self.settings.base_tokens() + plan.history_tokens() - joined;
@@ -431,32 +523,36 @@ impl<T: Text> WorkingSet<T> {
         Ok(WindowFigures {
             tokens,
             tokens_upper: self.settings.upper(tokens),
-            stable_prefix_tokens: self.stable_prefix_tokens(plan).saturating_sub(joined),
+            stable_prefix_tokens: stable.saturating_sub(joined),
             compactions: plan.compactions(),
             revision: plan.revision(),
             messages: self.transcript.len(),
             steps: plan.count_levels(),
+            worth: plan.worth(),
         })
     }
 
-    /// Whether the pending boundary changes anything.
-    fn is_boundary_due(&mut self) -> Result<bool> {
+    /// What the pending boundary changes.
+    fn due(&mut self) -> Result<Due> {
         let at = self.transcript.len();
         if self.quiet == Some(at) {
-            return Ok(false);
+            return Ok(Due::Nothing);
         }
         let (plan, transcript, settings) = (&self.plan, &self.transcript, &self.settings);
-        let is_due = needs_compaction(plan, transcript, settings)
-            || needed(plan, transcript, settings, &mut self.index)?.is_some();
-        self.quiet = (!is_due).then_some(at);
-        Ok(is_due)
+        if needs_compaction(plan, transcript, settings) {
+            return Ok(Due::Check);
+        }
+        let recall = needed(plan, transcript, settings, &mut self.search)?;
+        if recall.is_none() {
+            self.quiet = Some(at);
+        }
+        Ok(recall.map_or(Due::Nothing, Due::Recall))
     }
 
     /// The plan behind the newest window: with the pending compaction, if there is one.
     pub fn window_plan(&self) -> &Plan {
-        self.pending
-            .as_ref()
-            .map_or(&self.plan, |pending| &pending.plan)
+        let pending = self.pending.as_ref().map(|pending| &pending.plan);
+        self.answering.as_ref().or(pending).unwrap_or(&self.plan)
     }
 
     /// The messages of the newest window, from raw message `from` on.
@@ -472,6 +568,9 @@ impl<T: Text> WorkingSet<T> {
     /// Messages at the end of the newest window that came after its older part last changed; `None`
     /// if that never changed. What the model said there, it said with this older part before it.
     pub fn unchanged_tail(&self) -> Option<usize> {
+        if self.answering.is_some() {
+            return Some(0);
+        }
         let is_pending = self.window_plan().compactions() > self.plan.compactions();
         let from = match self.changed_at {
             _ if is_pending => return Some(0),
@@ -505,17 +604,28 @@ impl<T: Text> WorkingSet<T> {
         self.joins.count
     }
 
-    fn stable_prefix_tokens(&self, plan: &Plan) -> u64 {
-        let mut tokens = self.settings.system_tokens + self.settings.tools_tokens;
-        let mut end = 0;
-        for shown in &plan.shown {
+    /// Goes on from the window before where that is still the front of this one.
+    fn stable_prefix_tokens(&mut self) -> u64 {
+        let plan = self.window_plan();
+        let revision = plan.revision();
+        let mut prefix = match self.prefix {
+            prefix if prefix.revision == revision => prefix,
+            _ => Prefix {
+                revision,
+                ..Prefix::default()
+            },
+        };
+        for shown in plan.shown.get(prefix.steps..).unwrap_or_default() {
             let bounds = self.transcript.steps()[shown.step as usize];
             if shown.step >= plan.changed_from || bounds.end > self.boundary {
                 break;
             }
-            tokens += u64::from(shown.tokens);
-            end = bounds.end;
+            prefix.steps += 1;
+            prefix.tokens += u64::from(shown.tokens);
+            prefix.end = bounds.end;
         }
+        let Prefix { end, .. } = prefix;
+        let tokens = self.settings.system_tokens + self.settings.tools_tokens + prefix.tokens;
         // The note stands with the goal, recalled content where it came in.
         let goal = self.transcript.goal().unwrap_or(0) as u32;
         let root = plan
@@ -524,7 +634,9 @@ impl<T: Text> WorkingSet<T> {
             .filter(|_| goal < end)
             .map_or(0, |root| root.tokens);
         let recalls = plan.recalls.iter().filter(|recall| recall.at <= end);
-        tokens + u64::from(root) + recalls.map(|recall| u64::from(recall.tokens)).sum::<u64>()
+        let recalled: u64 = recalls.map(|recall| u64::from(recall.tokens)).sum();
+        self.prefix = prefix;
+        tokens + u64::from(root) + recalled
     }
 
     /// Finds the page of a pointer.

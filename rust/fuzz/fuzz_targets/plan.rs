@@ -26,6 +26,7 @@ fn working_set(dialect: Dialect, budget: u64) -> Option<WorkingSet<Box<str>>> {
         request_tokens: rules.request_tokens(),
         message_tokens: rules.inserted_message_tokens(),
         key: PageKey::new(""),
+        prices: satchel_core::strategy::price::Prices::default(),
         calibration: None,
     })
     .ok()

@@ -10,9 +10,11 @@ mod counter;
 mod describe;
 mod error;
 mod gil;
+mod langchain;
 mod lint;
 mod message_tokens;
 mod node;
+mod page_results;
 mod prune;
 mod pytext;
 mod readers;
@@ -21,6 +23,7 @@ mod repair;
 mod replay;
 mod rewrite;
 mod score;
+mod sendable;
 mod trim;
 mod utf8;
 mod window;
@@ -43,6 +46,8 @@ mod _core {
     use crate::describe::{describe_json, describe_message, describe_text, detect_dialect};
     #[pymodule_export]
     use crate::error::error_codes;
+    #[pymodule_export]
+    use crate::langchain::approximate_fit;
     #[pymodule_export]
     use crate::lint::{PyLintProgress, lint_rows, lint_rules};
     #[pymodule_export]

@@ -7,9 +7,10 @@ use satchel_core::dialect::Traits;
 use satchel_core::dialect::lint::{Progress, Request, Rule, Violation, check};
 use satchel_core::node::Node;
 
-use crate::error::PyError;
+use crate::error::{PyError, invalid_value};
 use crate::node::{PyNode, message_list};
 use crate::repair::traits_of;
+use crate::sendable::unsendable;
 
 /// Code, severity, index, message, provider's error.
 type Row = (
@@ -20,7 +21,8 @@ type Row = (
     &'static str,
 );
 
-/// The findings of one request. Only an unknown dialect raises.
+/// The findings of one request. Only an unknown dialect and a `previous` that is
+/// no list raise.
 #[pyfunction]
 #[pyo3(signature = (messages, /, dialect, *, traits, system=None, tools=None, previous=None, same_prompt=true))]
 #[allow(
@@ -52,10 +54,15 @@ pub(crate) fn lint_rows(
     let system = system.map(PyNode::new);
     let tools = tools.map(PyNode::new);
     let nodes: Vec<_> = messages.iter().map(PyNode::new).collect();
-    let previous = previous
-        .as_ref()
-        .and_then(message_list)
-        .map(|list| list.iter().map(PyNode::new).collect::<Vec<_>>());
+    let previous = previous.map(|previous| {
+        if let Some(list) = message_list(&previous) {
+            return Ok(list.iter().map(PyNode::new).collect::<Vec<_>>());
+        }
+        let got = PyNode::new(previous).shape().name();
+        let message = format!("previous must be a window or a list of messages, got {got}");
+        Err(invalid_value(&message))
+    });
+    let previous = previous.transpose()?;
     let request = Request {
         messages: &nodes,
         system: system.as_ref(),
@@ -64,7 +71,20 @@ pub(crate) fn lint_rows(
         previous: previous.as_deref(),
         same_prompt,
     };
-    found.extend(check(dialect, &request));
+    let is_list = found.is_empty();
+    let of_request = check(dialect, &request).into_iter();
+    found.extend(of_request.filter(|one| is_list || one.rule != Rule::NoMessages));
+    for (index, message) in messages.iter().enumerate() {
+        if let Some(one) = unsendable(&message, dialect) {
+            found.push(Violation {
+                rule: Rule::NotJson,
+                index: Some(index),
+                message: one.sentence(),
+            });
+        }
+    }
+    // Those without a message stay first; the sort is stable.
+    found.sort_by_key(|violation| violation.index);
     Ok(found.into_iter().map(row).collect())
 }
 
@@ -117,6 +137,10 @@ impl PyLintProgress {
         let asks = is_first || self.dialect == Dialect::Bedrock;
         let tools = tools.filter(|_| asks).map(PyNode::new);
         let tail = messages.get_slice(start, messages.len());
+        let is_unsendable = |message| unsendable(&message, self.dialect).is_some();
+        if tail.iter().any(is_unsendable) {
+            return false;
+        }
         let nodes: Vec<_> = tail.iter().map(PyNode::new).collect();
         let request = Request {
             messages: &nodes,

@@ -291,6 +291,15 @@ fn representation<T: PyTypeInfo>(number: &Bound<'_, PyAny>) -> Result<Box<str>> 
         .map_err(|_| no_json("an integer with more digits than the interpreter prints"))
 }
 
+/// The items of a mapping or the public fields of an object, as pairs; None if they cannot be read.
+pub(crate) fn public_items<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyList>> {
+    match Form::of(value) {
+        Form::Dict | Form::Mapping => mapping_items(value).ok(),
+        Form::Object => fields(value).ok(),
+        _ => None,
+    }
+}
+
 fn mapping_items<'py>(mapping: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     let py = mapping.py();
     let items = mapping.call_method0(intern!(py, "items"))?;

@@ -9,6 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySequence, PyString, PyTuple};
 use satchel_core::prune::outputs::{Cut, MAX_NOTE_CHARS, Note, cut, is_old, strip_keys};
 
+use crate::page_results::PageCalls;
+
 /// Returns the messages with old, long tool outputs cut to `max_chars` characters and a note.
 #[pyfunction]
 #[pyo3(signature = (messages, /, *, max_chars, keep_last, strip))]
@@ -18,11 +20,16 @@ pub(crate) fn prune_tool_outputs<'py>(
     keep_last: usize,
     strip: Vec<String>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let rules = Rules { max_chars, strip };
+    let mut rules = Rules {
+        max_chars,
+        strip,
+        pages: PageCalls::default(),
+    };
     let length = messages.len();
     let pruned = PyList::empty(messages.py());
     for (index, message) in messages.iter().enumerate() {
         let edited = if is_old(index, length, keep_last) {
+            rules.pages.read(&message);
             rules.message(&message)?
         } else {
             None
@@ -38,6 +45,7 @@ pub(crate) fn prune_tool_outputs<'py>(
 struct Rules {
     max_chars: usize,
     strip: Vec<String>,
+    pages: PageCalls,
 }
 
 impl Rules {
@@ -51,7 +59,11 @@ impl Rules {
             return self.without_content(message);
         };
         let content = match field(message, intern!(py, "role"))?.as_deref() {
-            Some("tool" | "function") => self.content(&content)?,
+            Some("tool" | "function")
+                if !self.pages.answered_by(message, intern!(py, "tool_call_id")) =>
+            {
+                self.content(&content)?
+            }
             Some("user") => self.result_blocks(&content)?,
             _ => None,
         };
@@ -67,6 +79,9 @@ impl Rules {
         if let Some(parts) = message.get_item(intern!(py, "parts"))? {
             let parts = Self::each(&parts, |part| {
                 Self::inside(part, &["functionResponse", "function_response"], |result| {
+                    if self.pages.answered_by(result, intern!(py, "id")) {
+                        return Ok(None);
+                    }
                     Self::inside(result, &["response"], |response| {
                         self.strings(response, None)
                     })
@@ -75,7 +90,9 @@ impl Rules {
             return with_field(message, intern!(py, "parts"), parts);
         }
         let kind = field(message, intern!(py, "type"))?;
-        if !kind.is_some_and(|kind| kind.ends_with("_output")) {
+        if !kind.is_some_and(|kind| kind.ends_with("_output"))
+            || self.pages.answered_by(message, intern!(py, "call_id"))
+        {
             return Ok(None);
         }
         for key in [intern!(py, "output"), intern!(py, "result")] {
@@ -177,6 +194,7 @@ impl Rules {
         for block in blocks {
             if let Ok(fields) = block.cast::<PyDict>()
                 && field(fields, intern!(py, "type"))?.as_deref() == Some("tool_result")
+                && !self.pages.answered_by(fields, intern!(py, "tool_use_id"))
                 && let Some(content) = fields.get_item(intern!(py, "content"))?
                 && let Some(copy) =
                     with_field(fields, intern!(py, "content"), self.content(&content)?)?
@@ -185,6 +203,9 @@ impl Rules {
                 is_edited = true;
             } else if let Ok(fields) = block.cast::<PyDict>()
                 && let Some(copy) = Self::inside(fields, &["toolResult"], |result| {
+                    if self.pages.answered_by(result, intern!(py, "toolUseId")) {
+                        return Ok(None);
+                    }
                     match result.get_item(intern!(py, "content"))? {
                         Some(content) => {
                             with_field(result, intern!(py, "content"), self.content(&content)?)

@@ -64,6 +64,15 @@ impl Text for PyText {
         }
     }
 
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Ascii(text) => text.is_empty(),
+            // An empty string is ASCII.
+            Self::Other(_) => false,
+            Self::Bytes(bytes) => Python::attach(|py| bytes.as_bytes(py).is_empty()),
+        }
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Ascii(text) => text.as_bytes().to_vec(),
@@ -105,8 +114,18 @@ pub(crate) fn with_text<R>(text: &Bound<'_, PyString>, read: impl FnOnce(&str) -
     read(&to_utf8(text))
 }
 
+/// Whether a string has a UTF-8 form: no half of a surrogate pair is in it.
+pub(crate) fn is_sendable(text: &Bound<'_, PyString>) -> bool {
+    // As in `with_text`.
+    const SHORT: usize = 32;
+    if text.code_point_len().is_ok_and(|chars| chars <= SHORT) {
+        return text.to_str().is_ok();
+    }
+    is_ascii(text) || text.encode_utf8().is_ok()
+}
+
 /// RFC 4648 base64 with padding.
-fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
@@ -134,7 +153,7 @@ fn is_ascii(text: &Bound<'_, PyString>) -> bool {
 
 /// UTF-8 as the reference tokenizer sees the string: surrogate pairs as their character, lone
 /// surrogates as U+FFFD.
-fn to_utf8(text: &Bound<'_, PyString>) -> String {
+pub(crate) fn to_utf8(text: &Bound<'_, PyString>) -> String {
     if let Ok(bytes) = text.encode_utf8()
         && let Ok(text) = std::str::from_utf8(bytes.as_bytes())
     {

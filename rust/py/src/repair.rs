@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use satchel_core::dialect::lint::count_marks;
 use satchel_core::dialect::repair::{
-    Around, Base, Block, Edit, Entry, Mode, PLACEHOLDERS, mends, repair,
+    Around, Base, Block, Edit, Entry, MOST_LOOKS, Mode, PLACEHOLDERS, Plan, plan, unmended,
 };
 use satchel_core::dialect::{Dialect, Traits};
 use satchel_core::message::PathStep;
@@ -14,6 +14,7 @@ use satchel_core::node::{Node, Shape};
 use crate::error::{PyError, invalid_value};
 use crate::node::{PyNode, message_list};
 use crate::render::{as_dict, as_list, json_to_python};
+use crate::sendable::sendable;
 
 /// The repaired messages; unchanged ones are the same objects.
 #[pyfunction]
@@ -48,24 +49,25 @@ pub(crate) fn repair_messages<'py>(
     };
     let list = message_list(messages)
         .ok_or_else(|| invalid_value("messages must be a list of messages"))?;
-    let originals: Vec<_> = list.iter().collect();
-    let nodes: Vec<_> = originals.iter().cloned().map(PyNode::new).collect();
-    match repair(dialect, &nodes, mode, traits, around) {
-        Ok(entries) => written(py, &originals, &entries),
-        Err(error) => {
-            let mends = mends(dialect, &nodes);
-            if mends.is_empty() {
-                return Err(PyError(error).into());
+    let mut current = Vec::with_capacity(list.len());
+    for message in list.iter() {
+        let sent = sendable(&message, dialect)?;
+        current.push(sent.unwrap_or(message));
+    }
+    for _ in 0..MOST_LOOKS {
+        let nodes: Vec<_> = current.iter().cloned().map(PyNode::new).collect();
+        match plan(dialect, &nodes, mode, traits, around).map_err(PyError)? {
+            Plan::Entries(entries) => return written(py, &current, &entries),
+            Plan::Mends(mends) => {
+                let mut mended = current.clone();
+                for (index, edits) in mends {
+                    mended[index] = edited(&current, &current[index], &edits)?;
+                }
+                current = mended;
             }
-            let mut mended = originals.clone();
-            for (index, edits) in mends {
-                mended[index] = edited(&originals, &originals[index], &edits)?;
-            }
-            let nodes: Vec<_> = mended.iter().cloned().map(PyNode::new).collect();
-            let entries = repair(dialect, &nodes, mode, traits, around).map_err(PyError)?;
-            written(py, &mended, &entries)
         }
     }
+    Err(PyError(unmended()).into())
 }
 
 /// Whether a request says that it has no tools.

@@ -15,6 +15,7 @@ use satchel_core::node::Text;
 use satchel_core::page::{PageKey, select_lines};
 use satchel_core::plan::Settings;
 use satchel_core::shrink::with_text;
+use satchel_core::strategy::price::Rewrite;
 use satchel_core::tokens::chat::ChatRules;
 use satchel_core::working_set::{Gone, Page, WorkingSet, parse_pointer};
 
@@ -63,10 +64,13 @@ type PageSource = (String, Option<usize>, usize, &'static str, &'static str);
 
 /// Tokens, upper estimate, stable prefix tokens, compactions, raw messages, revision, and the
 /// number of steps that are verbatim, trimmed, stubs and gone.
-type Figures = (u64, u64, u64, u32, usize, u64, u32, u32, u32, u32);
+type Figures = (u64, u64, u64, u32, usize, u64, u32, u32, u32, u32, f64, f64);
 
 /// Steps, tokens and note of what is gone.
 type GoneFields = (u32, u64, String);
+
+/// Messages before it, why, removed, rewritten, lost reasoning, break-even, expected calls.
+type RewriteFields = (u32, &'static str, u64, u64, u64, f64, u32);
 
 /// Messages that another working set handed on, and what is gone from it.
 type Opening = (usize, Option<GoneFields>);
@@ -177,16 +181,17 @@ impl PyWorkingSet {
     }
 
     /// The messages of the window at the pending boundary, and its figures.
-    #[pyo3(signature = (*, synthesize))]
+    #[pyo3(signature = (*, synthesize, query=None))]
     fn window<'py>(
         &self,
         py: Python<'py>,
         synthesize: bool,
+        query: Option<&str>,
     ) -> PyResult<(Bound<'py, PyList>, Figures)> {
         let mut state = self.lock()?;
         let state = &mut *state;
         let set = &mut state.set;
-        let figures = run(py, move || set.window(synthesize))?;
+        let figures = run(py, move || set.window_for(synthesize, query))?;
         let mut rendered = match state.rendered.take() {
             Some(rendered) if rendered.revision == figures.revision => rendered,
             _ => Rendered {
@@ -216,6 +221,8 @@ impl PyWorkingSet {
             trimmed,
             stub,
             gone,
+            figures.worth.0,
+            figures.worth.1,
         );
         Ok((list, figures))
     }
@@ -254,6 +261,12 @@ impl PyWorkingSet {
     fn index_pointer(&self) -> PyResult<String> {
         let state = self.lock()?;
         Ok(state.set.settings().key.index_pointer().to_string())
+    }
+
+    /// First and end of the raw messages that a summary may cover if the newest `keep` stay.
+    fn summary_range(&self, keep: usize) -> PyResult<Option<(usize, usize)>> {
+        let range = self.lock()?.set.summary_range(keep);
+        Ok(range.map(|range| (range.start, range.end)))
     }
 
     /// Messages at the end of the newest window that came after its older part last changed.
@@ -349,6 +362,25 @@ impl PyWorkingSet {
         let state = self.lock()?;
         let recalls = state.set.window_plan().recalls().iter();
         Ok(recalls.map(|recall| recall.text.to_string()).collect())
+    }
+
+    /// What each compaction cost: messages before it, why, tokens removed, tokens written again,
+    /// bound reasoning lost, calls after which it pays, calls that were expected.
+    fn rewrites(&self) -> PyResult<Vec<RewriteFields>> {
+        let state = self.lock()?;
+        let rewrites = state.set.window_plan().rewrites().iter();
+        let fields = |one: &Rewrite| {
+            (
+                one.at,
+                one.cause.name(),
+                one.removed,
+                one.rewritten,
+                one.lost_reasoning,
+                one.break_even,
+                one.expected,
+            )
+        };
+        Ok(rewrites.map(fields).collect())
     }
 
     /// What the newest window points to: pointer, raw index of the message, tokens of the
@@ -559,6 +591,8 @@ fn read_settings(counter: &PyCounter, text: &str) -> Result<Settings, Error> {
     };
     let dialect = Dialect::from_name(&change.dialect.ok_or_else(|| missing("dialect"))?)?;
     let rules = ChatRules::for_counter(dialect, &counter.0);
+    let prices = change.prices.unwrap_or_default();
+    prices.validate()?;
     Ok(Settings {
         dialect,
         counter: counter.0.clone(),
@@ -570,5 +604,6 @@ fn read_settings(counter: &PyCounter, text: &str) -> Result<Settings, Error> {
         message_tokens: rules.inserted_message_tokens(),
         calibration: None,
         key: PageKey::new(&change.page_key.unwrap_or_default()),
+        prices,
     })
 }

@@ -13,7 +13,7 @@ pub const PLACEHOLDER: &str = "[no result: the call was interrupted]";
 pub const OPENER: &str = "[the conversation begins with the assistant]";
 
 /// A picture of one transparent pixel: a screen that nobody saw.
-const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+pub(super) const PIXEL: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
 /// Which assistant messages continue the one before them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

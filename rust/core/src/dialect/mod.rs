@@ -12,8 +12,9 @@ pub mod repair;
 
 mod anthropic;
 mod bedrock;
+mod flaws;
 mod gemini;
-mod open_calls;
+pub(crate) mod open_calls;
 mod openai;
 mod responses;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// What a result finds among the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// The first open call of the newest turn that has one.
     Open(usize),
     /// No open call matches; this is the last one that was.
@@ -18,15 +18,15 @@ pub(super) enum Found {
 }
 
 /// The calls of a history, by number; classes `C` tell apart what a result without an id may ask.
-#[derive(Debug)]
-pub(super) struct OpenCalls<C> {
+#[derive(Clone, Debug)]
+pub(crate) struct OpenCalls<C> {
     /// Of each call, whether it has no result yet.
     is_open: Vec<bool>,
     by_id: BTreeMap<String, Queue>,
     classes: BTreeMap<C, Class>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Class {
     all: Queue,
     nameless: Queue,
@@ -34,13 +34,13 @@ struct Class {
 }
 
 /// Calls in order, those of one turn together.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Queue {
     turns: Vec<Turn>,
     last: Option<usize>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Turn {
     number: usize,
     calls: Vec<usize>,
@@ -94,7 +94,7 @@ impl<C> Default for OpenCalls<C> {
 
 impl<C: Copy + Ord> OpenCalls<C> {
     /// Takes in a call; its number is how many came before it. Turns must not go back.
-    pub(super) fn push(&mut self, turn: usize, id: Option<&str>, class: C, name: Option<&str>) {
+    pub(crate) fn push(&mut self, turn: usize, id: Option<&str>, class: C, name: Option<&str>) {
         let call = self.is_open.len();
         self.is_open.push(true);
         if let Some(id) = id {
@@ -110,19 +110,19 @@ impl<C: Copy + Ord> OpenCalls<C> {
     }
 
     /// Marks a call as answered.
-    pub(super) fn close(&mut self, call: usize) {
+    pub(crate) fn close(&mut self, call: usize) {
         if let Some(is_open) = self.is_open.get_mut(call) {
             *is_open = false;
         }
     }
 
     /// Whether a call has no result yet.
-    pub(super) fn is_open(&self, call: usize) -> bool {
+    pub(crate) fn is_open(&self, call: usize) -> bool {
         self.is_open.get(call).copied().unwrap_or(false)
     }
 
     /// The call with this id.
-    pub(super) fn with_id(&mut self, id: &str) -> Found {
+    pub(crate) fn with_id(&mut self, id: &str) -> Found {
         let Some(queue) = self.by_id.get_mut(id) else {
             return Found::Unknown;
         };
@@ -134,14 +134,14 @@ impl<C: Copy + Ord> OpenCalls<C> {
     }
 
     /// The open call of this class and exactly this name.
-    pub(super) fn named(&mut self, class: C, name: &str) -> Option<usize> {
+    pub(crate) fn named(&mut self, class: C, name: &str) -> Option<usize> {
         let class = self.classes.get_mut(&class)?;
         let queue = class.by_name.get_mut(name)?;
         queue.first(&self.is_open).map(|(_, call)| call)
     }
 
     /// The call of one of these classes whose name fits: it is the same, or one side has none.
-    pub(super) fn fitting(&mut self, classes: &[C], name: Option<&str>) -> Found {
+    pub(crate) fn fitting(&mut self, classes: &[C], name: Option<&str>) -> Found {
         let mut open: Option<(usize, usize)> = None;
         let mut answered = None;
         for class in classes {
@@ -169,5 +169,29 @@ impl<C: Copy + Ord> OpenCalls<C> {
             (None, Some(call)) => Found::Answered(call),
             (None, None) => Found::Unknown,
         }
+    }
+}
+
+/// Calls whose class is whether they have an id.
+impl OpenCalls<bool> {
+    /// The open call that a result answers best: one of its id; else, of those whose name fits, one
+    /// without an id, or, where the result has none, any. The first of several.
+    pub(crate) fn best(&mut self, id: Option<&str>, name: Option<&str>) -> Option<usize> {
+        if let Some(id) = id
+            && let Found::Open(call) = self.with_id(id)
+        {
+            return Some(call);
+        }
+        let classes: &[bool] = if id.is_some() {
+            &[false]
+        } else {
+            &[false, true]
+        };
+        classes
+            .iter()
+            .find_map(|class| match self.fitting(&[*class], name) {
+                Found::Open(call) => Some(call),
+                _ => None,
+            })
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{FRAGMENT_BYTES, GAP_BYTES, Keeper, Kept, Outcome, Squeeze, Step, UNIT};
-use crate::coverage::{Cover, Instance, Line, cover};
+use crate::coverage::{Cover, Instance, Line, cover, worth};
 use crate::error::Result;
 use crate::level::Level;
 use crate::node::Text;
@@ -11,19 +11,32 @@ use crate::plan::Shown;
 use crate::shrink::{PartEdit, Span, edited};
 
 impl<T: Text> Keeper<'_, T> {
-    /// Standing instructions within their share, newest first.
+    /// Standing instructions within their share, those first that have the form of one, then the
+    /// newest.
     fn force_standing(&mut self) {
         let free = 0.4 * self.room.free as f64;
         let share = (0.1 * self.room.budget as f64).min(free) as u64 * UNIT;
         let mut tokens = 0;
-        for &line in self.standing.iter().rev() {
-            let cost = u64::from(self.instance.lines[line as usize].tokens);
-            let group = self.instance.lines[line as usize].group as usize;
-            let opening = u64::from(self.instance.groups[group].tokens);
-            if tokens + cost + opening > share {
+        let mut is_open: Vec<bool> = self
+            .instance
+            .groups
+            .iter()
+            .map(|group| group.is_open)
+            .collect();
+        self.standing.sort_unstable();
+        for &(_, line) in self.standing.iter().rev() {
+            let Line {
+                group, tokens: own, ..
+            } = self.instance.lines[line as usize];
+            let mut cost = u64::from(own);
+            if !is_open[group as usize] {
+                cost += u64::from(self.instance.groups[group as usize].tokens);
+            }
+            if tokens + cost > share {
                 continue;
             }
-            tokens += cost + opening;
+            tokens += cost;
+            is_open[group as usize] = true;
             self.instance.forced.push(line);
         }
         self.instance.forced.sort_unstable();
@@ -57,6 +70,7 @@ impl<T: Text> Keeper<'_, T> {
             }
             let over = (outcome.tokens - self.room.target) * UNIT;
             self.take_back(&mut taken, over + over / 8);
+            taken.value = worth(&self.instance, &taken.lines);
             outcome = self.outcome(&taken)?;
         }
         Ok(outcome)
@@ -210,7 +224,13 @@ impl<T: Text> Keeper<'_, T> {
                 } else {
                     0
                 };
-                wanted.push((piece.part, piece.message, Span::merged(&spans, slack)));
+                let spans = Span::merged(&spans, slack);
+                // What is kept whole needs no new text.
+                let is_whole =
+                    matches!(spans[..], [all] if all.start == 0 && all.end >= piece.bytes);
+                if !is_whole {
+                    wanted.push((piece.part, piece.message, spans));
+                }
             }
         }
         // What is shown already is neither made nor counted again.

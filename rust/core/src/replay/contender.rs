@@ -87,10 +87,11 @@ impl Contender {
         }
     }
 
-    /// Share of the free budget between trigger and target, where that is `free` tokens.
-    pub(super) fn band(&self, free: u64) -> f64 {
+    /// Share of the free budget between trigger and target. Where satchel goes down less far, since
+    /// little is free in a conversation, it is held to the same figure.
+    pub(super) fn band(&self) -> f64 {
         match self {
-            Self::Satchel(policy) => policy.trigger - policy.target_of(free),
+            Self::Satchel(policy) => policy.trigger - policy.target,
             Self::Baseline(_) => TRIGGER - TARGET,
         }
     }

@@ -73,8 +73,7 @@ pub struct Outcome {
     pub planted_read: u32,
     /// How often room was made; none where that happens before every call.
     pub compactions: Option<u32>,
-    /// How often it should be at most: 1.2 × (new tokens ÷ the band between trigger and target,
-    /// as [`Policy::target_of`](crate::policy::Policy::target_of) gives it for the free budget),
+    /// How often it should be at most: 1.2 × (new tokens ÷ the band between trigger and target),
     /// rounded up.
     pub compactions_bound: u32,
     /// Calls after the first without a compaction.
@@ -280,7 +279,7 @@ impl<'a> Tally<'a> {
         let pinned = recording.upper(recording.pinned_tokens);
         let free = recording.budget.saturating_sub(pinned);
         let new = recording.total_tokens - recording.pinned_tokens;
-        let band = free as f64 * self.contender.band(free);
+        let band = free as f64 * self.contender.band();
         self.out.compactions_bound = if band >= 1.0 {
             (1.2 * new as f64 / band).ceil() as u32
         } else {

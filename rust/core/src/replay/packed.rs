@@ -15,6 +15,7 @@ use crate::plan::Settings;
 use crate::policy::Policy;
 use crate::readers::json::JsonText;
 use crate::render::{Entry, apply_to_json};
+use crate::strategy::price::Prices;
 use crate::tokens::chat::{ChatRules, count_message_parts, message_overhead};
 use crate::working_set::WorkingSet;
 
@@ -47,6 +48,7 @@ impl<'a> Packed<'a> {
             message_tokens: recording.message_tokens,
             calibration: None,
             key: PageKey::new(""),
+            prices: Prices::default(),
         };
         Ok(Self {
             recording,

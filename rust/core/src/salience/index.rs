@@ -3,7 +3,7 @@
 //!
 //! The index is a function of the messages it has read and of nothing else, so that a rebuild finds
 //! the same. It is advanced at boundaries only, once a compaction is near, and reads each message
-//! once: linear in the log. Memory: about 72 bytes an identifier and 8 a name part, at most
+//! once: linear in the log. Memory: about 80 bytes an identifier and 8 a name part, at most
 //! [`MOST`] identifiers.
 
 use std::hash::{BuildHasherDefault, Hasher};
@@ -25,8 +25,11 @@ pub const MOST: usize = 1 << 17;
 /// A reuse counts as late if the copy before is at least this many messages old.
 const GAP: u32 = 5;
 
-/// Names below this share of a part are not looked up by it: a word in many names tells nothing.
-const MOST_NAMES: usize = 48;
+/// Names from which a part is not looked up: a word in many names tells nothing.
+const MOST_NAMES: usize = 32;
+
+/// Bytes from which a line is too long to come back.
+pub(crate) const LONG_LINE: u32 = 960;
 
 /// Passes a hash on as it is: names are hashed already.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,7 +76,7 @@ impl LineAt {
 }
 
 /// What is known of one identifier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(
     clippy::struct_excessive_bools,
     reason = "signs that have nothing to do with each other"
@@ -83,8 +86,6 @@ pub struct Known {
     pub newest: u32,
     /// The shortest line of that message with it.
     pub line: LineAt,
-    /// The line that held it in the message before that one, if there was any.
-    pub before: Option<LineAt>,
     /// First byte of the identifier in the part's text, on that line.
     pub start: u32,
     /// Bytes of the identifier.
@@ -103,6 +104,23 @@ pub struct Known {
     pub seen: u32,
     /// Messages whose action holds it.
     pub acted: u32,
+    /// Share of its words that the task held when it was first seen.
+    pub in_task: f32,
+    /// Tokens of the line, by its share of the text's bytes.
+    pub tokens: f32,
+}
+
+/// Where an identifier stood before the message that holds it now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Again {
+    /// Messages that held it before.
+    pub(crate) seen: u32,
+    /// Raw index of the message that holds it now.
+    pub(crate) message: u32,
+    /// Raw index of the message before that held it.
+    pub(crate) before: u32,
+    /// The line there.
+    pub(crate) line: LineAt,
 }
 
 /// Every identifier of the messages read so far.
@@ -122,6 +140,10 @@ pub struct Index {
     assistants: u32,
     /// Assistant messages that act in fenced text.
     fenced: u32,
+    /// How often identifiers were forgotten.
+    forgotten: u32,
+    /// Where the identifiers of the newest two messages stood before.
+    again: Vec<Again>,
 }
 
 impl Index {
@@ -145,6 +167,16 @@ impl Index {
         self.counts.get(message).copied().unwrap_or(0)
     }
 
+    /// Where the identifiers of the newest two messages read stood before.
+    pub(crate) fn again(&self) -> &[Again] {
+        &self.again
+    }
+
+    /// How often identifiers were forgotten, which makes room for new ones.
+    pub(crate) fn forgotten(&self) -> u32 {
+        self.forgotten
+    }
+
     /// Words of the leading instructions and the goal.
     pub fn task(&self) -> &Names {
         &self.task
@@ -155,6 +187,11 @@ impl Index {
     pub fn is_dialogue(&self) -> bool {
         let acts_in_text = self.fenced * 2 > self.assistants;
         u64::from(self.turns) * 5 > self.counts.len() as u64 && !acts_in_text
+    }
+
+    /// Whether there may be identifiers with this name part.
+    pub(crate) fn has_part(&self, part: u64) -> bool {
+        self.parts.contains_key(&part)
     }
 
     /// The identifiers with this name part, oldest first; none if there are too many to tell
@@ -180,9 +217,12 @@ impl Index {
 
     fn read<T: Text>(&mut self, transcript: &Transcript<T>, message: usize) {
         let row = transcript.rows()[message];
+        self.again
+            .retain(|again| again.message as usize + 1 >= message);
         let is_result = |part: &Part<T>| part.kind == PartKind::Result;
         // What a client puts beside results is not the user's turn.
-        let speaks = row.is_user && !transcript.parts(message).iter().any(is_result);
+        let speaks =
+            row.is_user && !row.is_answer && !transcript.parts(message).iter().any(is_result);
         self.turns += u32::from(speaks && !self.spoke);
         self.spoke = speaks;
         self.assistants += u32::from(row.role == Role::Assistant);
@@ -204,6 +244,7 @@ impl Index {
                     by_user: row.is_user && content.kind == PartKind::Text,
                     is_call: content.kind == PartKind::Call,
                     is_fenced: false,
+                    per_byte: content.tokens as f32 / text.len().max(1) as f32,
                 };
                 scan_lines(content, text, |line, found| {
                     if acts && text[line.start as usize..line.end as usize].starts_with("```") {
@@ -233,6 +274,7 @@ impl Index {
             ..line
         };
         let in_action = reading.is_call || reading.is_fenced;
+        let tokens = (reading.per_byte * (line.bytes() + 1) as f32).max(1.0);
         let at = self.names.len() as u32;
         let mut is_new = false;
         let known = self.names.entry(found.hash).or_insert_with(|| {
@@ -240,7 +282,6 @@ impl Index {
             Known {
                 newest: reading.message,
                 line,
-                before: None,
                 start: found.start as u32,
                 bytes: (found.end - found.start) as u16,
                 form: found.form,
@@ -250,17 +291,23 @@ impl Index {
                 reused: false,
                 seen: 1,
                 acted: u32::from(in_action),
+                in_task: 0.0,
+                tokens,
             }
         });
         if is_new {
             *count += 1;
+            let (mut words, mut in_task) = (0.0f32, 0.0);
             for part in name_parts(&text[found.start..found.end]) {
+                words += 1.0;
+                in_task += f32::from(u8::from(self.task.contains(&part)));
                 let names = self.parts.entry(part).or_default();
                 // One beyond the limit says that there are too many.
                 if names.last() != Some(&at) && names.len() <= MOST_NAMES {
                     names.push(at);
                 }
             }
+            known.in_task = in_task / words.max(1.0);
             return;
         }
         known.by_user |= reading.by_user;
@@ -273,13 +320,21 @@ impl Index {
         } else {
             *count += 1;
             known.reused |= reading.message - known.newest >= GAP;
+            if known.line.bytes() < LONG_LINE {
+                self.again.push(Again {
+                    seen: known.seen,
+                    message: reading.message,
+                    before: known.newest,
+                    line: known.line,
+                });
+            }
             known.newest = reading.message;
-            known.before = Some(known.line);
             known.seen += 1;
             known.acted += u32::from(in_action);
             known.in_action = in_action;
         }
         known.line = line;
+        known.tokens = tokens;
         known.start = found.start as u32;
     }
 
@@ -293,6 +348,7 @@ impl Index {
         let Some(&limit) = ages.get(goal.saturating_sub(1)) else {
             return;
         };
+        self.forgotten += 1;
         // Of those that are as old as the last one that goes.
         let mut ties = goal - ages.partition_point(|age| *age < limit);
         let mut places = Vec::with_capacity(self.names.len());
@@ -328,6 +384,8 @@ struct Reading {
     by_user: bool,
     is_call: bool,
     is_fenced: bool,
+    /// Tokens for each byte of the text.
+    per_byte: f32,
 }
 
 fn has_calls<T: Text>(transcript: &Transcript<T>, message: usize) -> bool {

@@ -193,6 +193,8 @@ pub struct Moment<'a> {
     pub weights: &'a Likelihood,
     /// The index.
     pub index: &'a Index,
+    /// Messages so far.
+    pub messages: u32,
     /// Words of the newest messages.
     pub newest_words: &'a Names,
     /// Identifiers of the newest messages.
@@ -222,14 +224,25 @@ impl Moment<'_> {
 
     /// How likely the identifier is used again.
     pub fn likelihood(&self, name: &str, hash: u64, known: &Known, row: &Row, spot: Spot) -> f64 {
+        logistic(self.sum(name, hash, known, row, spot))
+    }
+
+    fn sum(&self, name: &str, hash: u64, known: &Known, row: &Row, spot: Spot) -> f64 {
         let features = self.features(name, hash, known, row, spot);
-        let weights = self.weights.weights();
-        let sum: f64 = weights
-            .iter()
-            .zip(features)
-            .map(|(weight, feature)| weight * feature)
-            .sum();
-        1.0 / (1.0 + (-sum).exp())
+        let terms = self.weights.weights().into_iter().zip(features);
+        terms.map(|(weight, feature)| weight * feature).sum()
+    }
+
+    /// [`Moment::likelihood`] without a look at the text: as if the line spoke of nothing.
+    pub fn likelihood_unread(&self, hash: u64, known: &Known, row: &Row) -> f64 {
+        let spot = Spot {
+            signs: LineSigns::default(),
+            length: (1.0 + f64::from(known.line.bytes())).ln(),
+            is_edge: false,
+            company: 0.0,
+        };
+        let task = self.weights.in_task * f64::from(known.in_task);
+        logistic(self.sum("", hash, known, row, spot) + task)
     }
 
     /// The features of an identifier, in the order of [`Likelihood::weights`].
@@ -242,7 +255,7 @@ impl Moment<'_> {
         spot: Spot,
     ) -> [f64; FEATURES] {
         let is_number = known.form.contains(Form::NUMBER);
-        let messages = self.index.len() as f64;
+        let messages = f64::from(self.messages);
         let age = messages - f64::from(known.newest) - 1.0;
         let (mut words, mut task, mut newest) = (0.0f64, 0.0, 0.0);
         for word in name_parts(name) {
@@ -284,6 +297,10 @@ impl Moment<'_> {
             (1.0 + messages).ln(),
         ]
     }
+}
+
+fn logistic(sum: f64) -> f64 {
+    1.0 / (1.0 + (-sum).exp())
 }
 
 fn flag(is_set: bool) -> f64 {

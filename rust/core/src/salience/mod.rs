@@ -5,6 +5,7 @@ pub mod identifiers;
 pub mod index;
 pub mod likelihood;
 pub mod line;
+pub mod passages;
 pub mod score;
 pub mod signals;
 

@@ -7,13 +7,13 @@
 use std::sync::Arc;
 
 use super::WorkingSet;
-use crate::compaction::root_overhead;
 use crate::error::{Error, ErrorKind, Result};
 use crate::level::Level;
 use crate::message::Role;
 use crate::node::Text;
 use crate::plan::{Plan, Root, Shown};
 use crate::render::{Entry, entries};
+use crate::root::root_overhead;
 
 /// A step that is handed on, as the window shows it.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +57,7 @@ impl<T: Text> WorkingSet<T> {
         }
         self.pending = None;
         let (mut gone_steps, mut gone_tokens) = (self.plan.gone_steps, self.plan.gone_tokens);
-        let mut shown = self.plan.shown.clone();
+        let mut shown = self.plan.shown.to_vec();
         for &step in &self.plan.pins {
             let Some(bounds) = self.transcript.steps().get(step as usize) else {
                 continue;
@@ -93,7 +93,7 @@ impl<T: Text> WorkingSet<T> {
             let to = recalls.partition_point(|recall| recall.at <= bounds.end);
             let alone = Plan {
                 recalls: recalls[from..to].to_vec(),
-                shown: vec![shown],
+                shown: Arc::new(vec![shown]),
                 ..Plan::default()
             };
             Carried {
@@ -122,6 +122,8 @@ impl<T: Text> WorkingSet<T> {
     /// `counter_failed`, only from a foreign counter.
     pub fn take_over(&mut self, messages: usize, gone: Option<Gone>) -> Result<()> {
         self.opening = messages;
+        // No cache knows these messages in this form.
+        self.plan.is_cold = true;
         if let Some(gone) = gone {
             self.plan.gone_steps = gone.steps;
             self.plan.gone_tokens = gone.tokens;

@@ -7,12 +7,11 @@ use crate::compaction::{Shortfall, check_boundary, needs_compaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fence::{Reach, free_tag};
 use crate::level::Level;
-use crate::need::needed;
+use crate::need::{Search, needed};
 use crate::node::Text;
 use crate::page::{Pointer, select_lines};
 use crate::plan::{Plan, Recall, Settings};
 use crate::render::{RecallPlace, recall_place};
-use crate::salience::index::Index;
 use crate::transcript::Transcript;
 
 impl<T: Text> WorkingSet<T> {
@@ -104,12 +103,24 @@ pub(super) fn check<T: Text>(
     plan: &mut Plan,
     transcript: &Transcript<T>,
     settings: &Settings,
-    index: &mut Index,
+    search: &mut Search,
 ) -> Result<Option<Shortfall>> {
     if needs_compaction(plan, transcript, settings) {
-        return check_boundary(plan, transcript, settings, index, transcript.len());
+        let compactions = plan.compactions;
+        let shortfall = check_boundary(
+            plan,
+            transcript,
+            settings,
+            &mut search.index,
+            transcript.len(),
+        )?;
+        // It was only asked whether a compaction pays, and it does not: nothing happened.
+        let is_over = shortfall.is_some() || plan.compactions > compactions;
+        if is_over || !settings.policy.cache.priced {
+            return Ok(shortfall);
+        }
     }
-    if let Some(recall) = needed(plan, transcript, settings, index)? {
+    if let Some(recall) = needed(plan, transcript, settings, search)? {
         place(vec![recall], plan, transcript, settings);
     }
     Ok(None)
@@ -139,7 +150,7 @@ pub(super) fn place<T: Text>(
     plan.touch(transcript.steps().len().saturating_sub(1) as u32);
 }
 
-pub(super) fn around(place: RecallPlace, settings: &Settings) -> u32 {
+pub(crate) fn around(place: RecallPlace, settings: &Settings) -> u32 {
     match place {
         RecallPlace::Inside(_) => 0,
         RecallPlace::After => settings.message_tokens,

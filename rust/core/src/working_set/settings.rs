@@ -32,6 +32,9 @@ impl<T: Text> WorkingSet<T> {
         if let Some(budget) = change.budget {
             check_budget(budget)?;
         }
+        if let Some(prices) = &change.prices {
+            prices.validate()?;
+        }
         check_tokens("system_tokens", change.system_tokens.unwrap_or(0))?;
         check_tokens("tools_tokens", change.tools_tokens.unwrap_or(0))?;
         let key = change.page_key.as_deref().map(PageKey::new);
@@ -52,6 +55,13 @@ impl<T: Text> WorkingSet<T> {
         }
         if let Some(policy) = &change.policy {
             self.settings.policy = Arc::new(policy.clone());
+        }
+        if let Some(prices) = change.prices {
+            self.settings.prices = prices;
+        }
+        if change.model.is_some() && !self.transcript.is_empty() {
+            // Another model has nothing in its cache.
+            self.plan.is_cold = true;
         }
         if change.system_tokens.or(change.tools_tokens).is_some() {
             // What stands before every message is another one.
@@ -84,7 +94,7 @@ impl<T: Text> WorkingSet<T> {
         self.settings.request_tokens = self.rules.request_tokens();
         self.settings.message_tokens = self.rules.inserted_message_tokens();
         let change = i64::from(self.settings.message_tokens) - i64::from(framing);
-        for shown in &mut self.plan.shown {
+        for shown in Arc::make_mut(&mut self.plan.shown) {
             let bounds = self.transcript.steps()[shown.step as usize];
             for message in bounds.first as usize..bounds.end as usize {
                 self.transcript.recount(message, &counter, change)?;

@@ -33,15 +33,10 @@ use self::pair::Block;
 use self::tools::Tool;
 use self::turn::{Arguments, Piece, Turn};
 use super::Dialect;
+pub use super::flaws::arguments::RAW_ARGUMENTS;
+use super::flaws::arguments::{is_fit, raw};
 use crate::error::Result;
 use crate::node::Node;
-
-/// The key that holds arguments which are no JSON object, where the target wants one. Converting
-/// back takes it off again.
-pub const RAW_ARGUMENTS: &str = "_raw_arguments";
-
-/// Deepest nesting of arguments that stay an object: a message adds a few levels of its own.
-const MAX_ARGUMENT_DEPTH: usize = 100;
 
 /// A history in another dialect.
 #[derive(Clone, Debug, PartialEq)]
@@ -227,8 +222,7 @@ impl Sink {
 
     /// Arguments as the object that most dialects want.
     fn object(&mut self, arguments: Arguments, index: Option<usize>) -> Json {
-        let is_fit = |json: &Json| json.is_object() && depth(json) <= MAX_ARGUMENT_DEPTH;
-        let raw = match arguments {
+        let text = match arguments {
             Arguments::Json(json) if is_fit(&json) => return json,
             Arguments::Json(json) => json.to_string(),
             Arguments::Text(text) if text.trim().is_empty() => return json!({}),
@@ -244,9 +238,7 @@ impl Sink {
         };
         let detail = format!("no JSON object: kept as {RAW_ARGUMENTS}");
         self.losses.add(index, LossKind::Arguments, detail);
-        let mut wrapped = serde_json::Map::new();
-        wrapped.insert(RAW_ARGUMENTS.to_owned(), json!(raw));
-        Json::Object(wrapped)
+        raw(&text)
     }
 
     /// Arguments as a string of JSON.
@@ -292,12 +284,4 @@ fn unwrapped(json: &Json) -> Option<&str> {
     let raw = object.get(RAW_ARGUMENTS)?.as_str()?;
     let is_object = serde_json::from_str::<Json>(raw).is_ok_and(|json| json.is_object());
     (!is_object).then_some(raw)
-}
-
-fn depth(json: &Json) -> usize {
-    match json {
-        Json::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Json::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
 }

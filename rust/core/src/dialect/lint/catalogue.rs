@@ -83,6 +83,42 @@ catalogue! {
     InvalidId: Error, "invalid_id", "G5",
         "the id of a call has letters, digits, _ and - only, and not too many",
         "";
+    /// A value that no JSON text can say.
+    NotJson: Error, "not_json", "",
+        "numbers are finite, strings are Unicode without half surrogate pairs, bytes are base64",
+        "";
+    /// A call without the name of its tool.
+    MissingName: Error, "missing_name", "",
+        "every call names its tool, and a result that repeats the name has one",
+        "";
+    /// A name that no tool can have.
+    InvalidName: Error, "invalid_name", "",
+        "the name of a tool has letters, digits, _ and - only, and not too many",
+        "";
+    /// Two calls of one message with one id.
+    RepeatedId: Error, "repeated_id", "G5",
+        "no two calls of one message share an id",
+        "";
+    /// An image, a file or another block without what it should hold.
+    MissingData: Error, "missing_data", "",
+        "an image, a sound or a file holds its data or says where it is",
+        "";
+    /// `openai`: a list of no calls.
+    EmptyCalls: Error, "empty_calls", "",
+        "tool_calls is left out where there are none",
+        "Expected an array with minimum length 1";
+    /// `openai`: a part of a type that only some servers know.
+    UnknownPart: Warning, "unknown_part", "",
+        "parts are text, image_url, input_audio, file or refusal: other servers know more",
+        "";
+    /// Arguments that are no object.
+    InputNotObject: Error, "input_not_object", "",
+        "the input of a tool_use or toolUse is an object",
+        "";
+    /// `openai-responses`: an output item without output.
+    MissingOutput: Error, "missing_output", "",
+        "an output item has its output, which may be empty",
+        "";
     /// `openai`: a call without its result.
     Oc1UnansweredCall: Error, "oc1_unanswered_call", "OC1",
         "an assistant message with calls is followed at once by a tool message for each",
@@ -103,7 +139,7 @@ catalogue! {
     Oc5LostReasoning: Error, "oc5_lost_reasoning", "OC5",
         "calls of a model that asks for it keep the reasoning that came with them",
         "The `reasoning_content` in the thinking mode must be passed back";
-    /// `openai`: arguments that are no string.
+    /// `openai` and `openai-responses`: arguments that are no string.
     ArgumentsNotText: Error, "arguments_not_text", "",
         "the arguments of a call are JSON in a string",
         "";
@@ -235,6 +271,10 @@ catalogue! {
     Ge7EmptyContent: Error, "ge7_empty_content", "GE7",
         "every content has at least one part",
         "must include at least one parts field";
+    /// `gemini`: a part without data.
+    Ge7EmptyPart: Error, "ge7_empty_part", "GE7",
+        "every part has data: a text, a call, a response, media",
+        "must have one initialized field";
     /// `bedrock`: a call without its result.
     Br1UnansweredCall: Error, "br1_unanswered_call", "BR1",
         "each toolUse has its toolResult in the next message",
@@ -263,6 +303,10 @@ catalogue! {
     Br7ToolsNotDeclared: Error, "br7_tools_not_declared", "BR7",
         "tools are declared whenever the history has tool blocks",
         "The toolConfig field must be defined when using";
+    /// Nothing to send yet.
+    NoMessages: Warning, "no_messages", "G10",
+        "a request has a message besides instructions",
+        "";
     /// The conversation does not start with the user.
     FirstNotUser: Error, "first_not_user", "G1",
         "the first message is the user's",

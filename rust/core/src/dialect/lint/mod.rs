@@ -20,7 +20,7 @@ pub use self::catalogue::{Rule, RuleEntry, Severity};
 pub use self::marks::count_marks;
 pub use self::progress::Progress;
 use super::repair::ids::IdRule;
-use super::{Dialect, Traits, read_message, read_system};
+use super::{Dialect, Traits, flaws, read_message, read_system};
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::{Body, Field, Message, Part, PartKind, Place, Role};
 use crate::node::{Node, Text, Value};
@@ -92,7 +92,10 @@ pub fn check<N: Node>(dialect: Dialect, request: &Request<'_, N>) -> Vec<Violati
     check_read(dialect, request, &read_all(dialect, request.messages))
 }
 
-fn read_all<N: Node>(dialect: Dialect, messages: &[N]) -> Vec<Result<Message<N::Text>>> {
+pub(in crate::dialect) fn read_all<N: Node>(
+    dialect: Dialect,
+    messages: &[N],
+) -> Vec<Result<Message<N::Text>>> {
     let messages = messages.iter().enumerate();
     messages
         .map(|(index, message)| read_message(dialect, message, index))
@@ -100,16 +103,26 @@ fn read_all<N: Node>(dialect: Dialect, messages: &[N]) -> Vec<Result<Message<N::
 }
 
 /// Checks a request whose messages are read.
-fn check_read<N: Node>(
+pub(in crate::dialect) fn check_read<N: Node>(
     dialect: Dialect,
     request: &Request<'_, N>,
     read: &[Result<Message<N::Text>>],
 ) -> Vec<Violation> {
     let mut found = Findings::default();
     for (index, message) in read.iter().enumerate() {
-        if let Err(error) = message {
-            found.0.push(unreadable(Some(index), error));
+        match message {
+            Ok(message) => {
+                for flaw in flaws::find(dialect, &request.messages[index], message) {
+                    found.add(flaw.rule, index, flaw.message);
+                }
+            }
+            Err(error) => found.0.push(unreadable(Some(index), error)),
         }
+    }
+    let is_instruction = |message: &Result<Message<N::Text>>| matches!(message, Ok(message) if message.role.is_instruction());
+    if read.iter().all(is_instruction) {
+        let message = "there is no message besides instructions yet";
+        found.add_outside(Rule::NoMessages, message);
     }
     let system = request.system.filter(|system| !system.is_null());
     let system = system.and_then(|system| found.readable(read_system(system)));
@@ -208,10 +221,17 @@ fn is_empty<T: Text>(body: &Body<T>) -> bool {
 fn check_ids<T: Text>(dialect: Dialect, messages: &[Result<Message<T>>], found: &mut Findings) {
     let rule = IdRule::of(dialect);
     let mut taken = std::collections::BTreeSet::new();
+    // Elsewhere an id may come again in a later message, but not in the same one.
+    let is_unique_inside = matches!(dialect, Dialect::OpenAi | Dialect::Bedrock);
     for (index, message) in messages.iter().enumerate() {
         let Ok(message) = message else { continue };
         if message.role != Role::Assistant {
             continue;
+        }
+        let is_call = |part: &&Part<T>| part.kind == PartKind::Call;
+        let has_several = is_unique_inside && message.parts.iter().filter(is_call).nth(1).is_some();
+        if has_several {
+            taken.clear();
         }
         for part in &message.parts {
             let is_listed = part.place != Place::Field(Field::FunctionCall);
@@ -240,7 +260,12 @@ fn check_ids<T: Text>(dialect: Dialect, messages: &[Result<Message<T>>], found: 
                 };
                 found.add(code, index, what);
             }
-            if rule.is_unique && !taken.insert(id.with(str::to_owned)) {
+            if is_unique_inside {
+                if has_several && !taken.insert(id.with(str::to_owned)) {
+                    let message = "two calls of the message have one id";
+                    found.add(Rule::RepeatedId, index, message);
+                }
+            } else if rule.is_unique && !taken.insert(id.with(str::to_owned)) {
                 let message = "a call has the id of an earlier one";
                 found.add(Rule::An4RepeatedId, index, message);
             }

@@ -97,6 +97,8 @@ pub(super) struct Draft<'a, T> {
     pub(super) item: Option<Item>,
     /// Whether it is a `function` message, the result of the single call of old.
     pub(super) is_legacy: bool,
+    /// Whether it is an item with an id of its own.
+    pub(super) has_id: bool,
 }
 
 impl<'a, T: Text> Draft<'a, T> {
@@ -132,6 +134,7 @@ impl<'a, T: Text> Draft<'a, T> {
             edits: Vec::new(),
             item: None,
             is_legacy: false,
+            has_id: false,
         }
     }
 
@@ -144,6 +147,7 @@ impl<'a, T: Text> Draft<'a, T> {
             edits: Vec::new(),
             item: None,
             is_legacy: false,
+            has_id: false,
         }
     }
 

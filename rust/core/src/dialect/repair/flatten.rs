@@ -84,9 +84,15 @@ fn is_media<T: Text>(item: &Value<T>) -> bool {
 
 /// The text inside tags that do not occur in it.
 fn fenced<T: Text>(kind: &str, label: &str, name: Option<&T>, text: &str) -> String {
+    // A name or an id of any length may come from anywhere.
+    const MOST: usize = 64;
+    let plain = |name: &str| {
+        let plain = name.chars().filter(|c| is_plain(*c));
+        plain.take(MOST).collect::<String>()
+    };
     let tag = free_tag(&format!("satchel-{kind}"), text, Reach::Text);
     let of = name
-        .map(|name| name.with(|name| name.chars().filter(|c| is_plain(*c)).collect::<String>()))
+        .map(|name| name.with(plain))
         .filter(|name| !name.is_empty())
         .map(|name| format!(" of=\"{name}\""))
         .unwrap_or_default();

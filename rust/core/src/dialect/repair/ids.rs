@@ -24,7 +24,8 @@ impl IdRule {
             Dialect::OpenAi => Self {
                 most: 40,
                 is_plain: false,
-                is_unique: false,
+                // In one message.
+                is_unique: true,
                 is_needed: true,
             },
             Dialect::Responses => Self {
@@ -42,7 +43,8 @@ impl IdRule {
             Dialect::Bedrock => Self {
                 most: 64,
                 is_plain: true,
-                is_unique: false,
+                // In one message; others may be joined to it.
+                is_unique: true,
                 is_needed: true,
             },
             Dialect::Anthropic => Self {

@@ -122,7 +122,7 @@ impl<T: Text> Draft<'_, T> {
     /// Takes off the id that the server gave, which makes the item inline.
     pub(super) fn lose_id(&mut self) {
         let edit = Edit::Remove(vec![PathStep::Key("id")]);
-        if !self.edits.contains(&edit) {
+        if self.has_id && !self.edits.contains(&edit) {
             self.edits.push(edit);
         }
     }
@@ -138,6 +138,7 @@ pub(super) fn settle<N: Node>(drafts: &mut Vec<Draft<'_, N::Text>>, nodes: &[N])
         };
         let item = Item::of(node);
         draft.item = Some(item);
+        draft.has_id = node.get("id").is_some();
         let Some(id) = item.own_id(node) else {
             return true;
         };

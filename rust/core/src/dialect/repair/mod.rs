@@ -31,9 +31,10 @@ use self::items::Item;
 use self::pair::{Pairs, pair};
 use self::work::{Asked, Work};
 use super::form::{OPENER, PLACEHOLDER};
-use super::{Dialect, Traits, read_message};
-use crate::error::Result;
-use crate::message::{Body, Field, PartKind, PathStep, Place, Role};
+use super::lint::{Request, Rule, Severity, check_read, read_all};
+use super::{Dialect, Traits, flaws};
+use crate::error::{Error, ErrorKind, Result};
+use crate::message::{Body, Field, Message, PartKind, PathStep, Place, Role};
 use crate::node::{Node, Text, Value};
 
 /// What stands where a user's message must be and none is.
@@ -84,35 +85,146 @@ pub struct Around {
     pub for_planner: bool,
 }
 
-/// Repairs `messages`.
+/// What a repair comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// Edits inside single messages, by index, for [`apply_to_json`] and its like: they come first,
+    /// then another look is needed.
+    Mends(Vec<(usize, Vec<Edit>)>),
+    /// The messages of the result.
+    Entries(Vec<Entry>),
+}
+
+/// Most looks that mends may ask for: values of the wrong type, what they hide, and to spare.
+pub const MOST_LOOKS: usize = 4;
+
+/// What there is to do about `messages`: nothing at all where lint finds no error in them, mends
+/// inside messages, or the entries of the result.
+///
+/// What makes a warning is mended along with errors, and not without one: a history that its
+/// provider accepts keeps its bytes, and with them the prompt cache. Only the first message is a
+/// user's in any case. Who hands on to the planner
+/// ([`Around::for_planner`]) gets the order that the planner asks for in any case.
 ///
 /// # Errors
-/// `invalid_message`, `too_deep` and `dialect_changed` as [`read_message`], with the index: what a
+/// `invalid_message`, `too_deep` and `dialect_changed` as [`read_message`](super::read_message), with the index: what a
 /// message of the wrong type means is not guessed.
 ///
 /// # Example
 /// ```
-/// # use satchel_core::dialect::{Dialect, Traits, repair::{Around, Mode, repair}};
+/// # use satchel_core::dialect::{Dialect, Traits, repair::{Around, Mode, Plan, plan}};
 /// let call = serde_json::json!({"role": "assistant", "content": null, "tool_calls": [
 ///     {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
 /// let messages = [serde_json::json!({"role": "user", "content": "hi"}), call];
 /// let nodes: Vec<_> = messages.iter().collect();
-/// let entries = repair(Dialect::OpenAi, &nodes, Mode::Synthesize, Traits::default(), Around::default()).unwrap();
+/// let plan = plan(Dialect::OpenAi, &nodes, Mode::Synthesize, Traits::default(), Around::default());
+/// let Ok(Plan::Entries(entries)) = plan else { panic!() };
 /// assert_eq!(entries.len(), 3);
 /// assert_eq!(entries[1].original(), Some(1));
 /// ```
-pub fn repair<N: Node>(
+pub fn plan<N: Node>(
     dialect: Dialect,
     messages: &[N],
     mode: Mode,
     traits: Traits,
     around: Around,
-) -> Result<Vec<Entry>> {
-    let read = messages
+) -> Result<Plan> {
+    let read = read_all(dialect, messages);
+    let verdict = if around.for_planner {
+        Verdict::Unknown
+    } else {
+        judge(dialect, messages, &read, traits, around)
+    };
+    if verdict == Verdict::Right {
+        let same = |index: usize| Entry {
+            base: Base::Own(index as u32),
+            edits: Vec::new(),
+        };
+        return Ok(Plan::Entries((0..messages.len()).map(same).collect()));
+    }
+    let mut mends = Vec::new();
+    let may_mend = verdict != Verdict::WrongAround;
+    for (index, message) in read.iter().enumerate().filter(|_| may_mend) {
+        let node = &messages[index];
+        let edits = match message {
+            Ok(message) => flaws::mend(dialect, node, message, index as u32),
+            Err(_) => shape::mend(dialect, node, index),
+        };
+        if !edits.is_empty() {
+            mends.push((index, edits));
+        }
+    }
+    if mends.is_empty() {
+        let read = read.into_iter().collect::<Result<Vec<_>>>()?;
+        let entries = repair_read(dialect, messages, &read, mode, traits, around);
+        return Ok(Plan::Entries(entries));
+    }
+    Ok(Plan::Mends(mends))
+}
+
+/// What lint says about a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// There is no error, and what stands around the messages asks for nothing else.
+    Right,
+    /// All errors are between messages.
+    WrongAround,
+    /// Nobody looked, or there are errors inside messages.
+    Unknown,
+}
+
+fn judge<N: Node>(
+    dialect: Dialect,
+    messages: &[N],
+    read: &[Result<Message<N::Text>>],
+    traits: Traits,
+    around: Around,
+) -> Verdict {
+    let request = Request {
+        messages,
+        system: None,
+        tools: None,
+        traits,
+        previous: None,
+        same_prompt: true,
+    };
+    let found = check_read(dialect, &request, read);
+    // That a user opens the conversation is asked for wherever a provider may be changed.
+    let mut errors = found
         .iter()
-        .enumerate()
-        .map(|(index, message)| read_message(dialect, message, index))
-        .collect::<Result<Vec<_>>>()?;
+        .filter(|one| {
+            one.rule == Rule::StartsWithoutUser || one.rule.entry().severity == Severity::Error
+        })
+        .peekable();
+    if errors.peek().is_some() {
+        return if errors.any(|one| flaws::is_inside(one.rule)) {
+            Verdict::Unknown
+        } else {
+            Verdict::WrongAround
+        };
+    }
+    let has_tools = |message: &Message<N::Text>| message.has_calls() || message.has_results();
+    if around.no_tools && dialect == Dialect::Bedrock && read.iter().flatten().any(has_tools) {
+        return Verdict::WrongAround;
+    }
+    if around.marks > 0 {
+        let inside = marks::find(dialect, messages, around.marks).inside;
+        if inside.values().map(Vec::len).sum::<usize>() + around.marks > marks::MOST_MARKS {
+            return Verdict::WrongAround;
+        }
+    }
+    Verdict::Right
+}
+
+/// Repairs messages in which nothing is left for a mend.
+fn repair_read<N: Node>(
+    dialect: Dialect,
+    messages: &[N],
+    read: &[Message<N::Text>],
+    mode: Mode,
+    traits: Traits,
+    around: Around,
+) -> Vec<Entry> {
     let mut drafts: Vec<_> = read
         .iter()
         .enumerate()
@@ -142,6 +254,7 @@ pub fn repair<N: Node>(
     rename(dialect, &mut drafts, &mut pairs);
     let mut work = Work::new(drafts, pairs.calls.len());
     let asked = Asked {
+        dialect,
         reasoning: dialect == Dialect::OpenAi && traits.reasoning_with_calls,
         no_calls: dialect == Dialect::Bedrock && around.no_tools,
     };
@@ -153,31 +266,16 @@ pub fn repair<N: Node>(
     };
     let marks = marks::find(dialect, messages, around.marks);
     let finished = finish::finish(placed, dialect, mode, traits, &marks);
-    Ok(finished
+    finished
         .iter()
-        .map(|draft| write::entry(draft, &read, dialect))
-        .collect())
+        .map(|draft| write::entry(draft, read, dialect))
+        .collect()
 }
 
-/// The edits that make unreadable messages readable, where their meaning is beyond doubt: index and
-/// edits, for [`apply_to_json`] and its like. To be applied before [`repair`] when that fails.
-pub fn mends<N: Node>(dialect: Dialect, messages: &[N]) -> Vec<(usize, Vec<Edit>)> {
-    let mut found = Vec::new();
-    for (index, message) in messages.iter().enumerate() {
-        if read_message(dialect, message, index).is_err() {
-            let edits = shape::mend(dialect, message, index);
-            if !edits.is_empty() {
-                found.push((index, edits));
-            }
-        }
-    }
-    found
-}
-
-/// [`repair`] over parsed JSON, with everything that [`mends`] can do before it.
+/// Repairs messages of parsed JSON.
 ///
 /// # Errors
-/// As [`repair`].
+/// As [`plan`].
 pub fn repair_json(
     dialect: Dialect,
     messages: &[Json],
@@ -185,30 +283,36 @@ pub fn repair_json(
     traits: Traits,
     around: Around,
 ) -> Result<Vec<Json>> {
-    let nodes: Vec<&Json> = messages.iter().collect();
-    let written = |messages: &[Json], entries: Vec<Entry>| {
-        entries
-            .iter()
-            .map(|entry| apply_to_json(messages, entry))
-            .collect()
-    };
-    match repair(dialect, &nodes, mode, traits, around) {
-        Ok(entries) => Ok(written(messages, entries)),
-        Err(error) => {
-            let mends = mends(dialect, &nodes);
-            if mends.is_empty() {
-                return Err(error);
+    let mut messages = std::borrow::Cow::Borrowed(messages);
+    for _ in 0..MOST_LOOKS {
+        let nodes: Vec<&Json> = messages.iter().collect();
+        match plan(dialect, &nodes, mode, traits, around)? {
+            Plan::Entries(entries) => {
+                let written = entries.iter();
+                return Ok(written
+                    .map(|entry| apply_to_json(&messages, entry))
+                    .collect());
             }
-            let mut mended = messages.to_vec();
-            for (index, edits) in mends {
-                let base = Base::Own(index as u32);
-                mended[index] = apply_to_json(messages, &Entry { base, edits });
+            Plan::Mends(mends) => {
+                let mut mended = messages.to_vec();
+                for (index, edits) in mends {
+                    let base = Base::Own(index as u32);
+                    mended[index] = apply_to_json(&messages, &Entry { base, edits });
+                }
+                messages = std::borrow::Cow::Owned(mended);
             }
-            let nodes: Vec<&Json> = mended.iter().collect();
-            let entries = repair(dialect, &nodes, mode, traits, around)?;
-            Ok(written(&mended, entries))
         }
     }
+    Err(unmended())
+}
+
+/// The error for messages in which every look finds something else to mend.
+#[cold]
+pub fn unmended() -> Error {
+    Error::new(
+        ErrorKind::InvalidMessage,
+        "the messages have values of the wrong type that no mend reaches",
+    )
 }
 
 /// Whether a message of `openai` is the result of the single call of old.
@@ -357,7 +461,13 @@ fn rename<T: Text>(dialect: Dialect, drafts: &mut [Draft<'_, T>], pairs: &mut Pa
     }
     let mut taken = BTreeSet::new();
     let mut numbers = BTreeMap::new();
+    let mut turn = None;
     for call in &mut pairs.calls {
+        // Chat Completions takes an id again in a later message.
+        if dialect == Dialect::OpenAi && turn != Some(call.turn) {
+            taken.clear();
+        }
+        turn = Some(call.turn);
         let draft = &drafts[call.draft];
         let piece = &draft.pieces[call.piece];
         let is_legacy = piece.part.is_some_and(pair::is_legacy);

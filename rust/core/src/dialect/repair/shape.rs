@@ -3,12 +3,13 @@
 //! Works on one message that a reader refuses, before anything else is looked at. What could mean
 //! two things is left: the reader's error then says where it is.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::edit::{Block, Edit, Path};
 use crate::dialect::Dialect;
+use crate::dialect::flaws::arguments::object_of;
 use crate::message::PathStep;
-use crate::node::{Node, Shape};
+use crate::node::{Node, Shape, Text as _};
 
 const CONTENT: PathStep = PathStep::Key("content");
 
@@ -21,7 +22,11 @@ pub(super) fn mend<N: Node>(dialect: Dialect, message: &N, index: usize) -> Vec<
     if message.shape() != Shape::Map {
         return Vec::new();
     }
-    mending.role(message);
+    mending.role(message, dialect);
+    if dialect == Dialect::Gemini {
+        mending.parts(message);
+        return mending.edits;
+    }
     let is_result = message.get("role").is_some_and(|role| role.is_str("tool"));
     if let Some(content) = message.get("content") {
         if is_result {
@@ -43,11 +48,17 @@ struct Mending {
 }
 
 impl Mending {
-    fn role<N: Node>(&mut self, message: &N) {
+    fn role<N: Node>(&mut self, message: &N, dialect: Dialect) {
+        let models = if dialect == Dialect::Gemini {
+            "model"
+        } else {
+            "assistant"
+        };
         let known = message.get("role").and_then(|role| {
             role.with_str(|role| match role.trim().to_ascii_lowercase().as_str() {
                 "human" => Some("user".to_owned()),
-                "ai" | "model" => Some("assistant".to_owned()),
+                "ai" => Some(models.to_owned()),
+                "model" if models != role => Some(models.to_owned()),
                 lower if lower != role => Some(lower.to_owned()),
                 _ => None,
             })
@@ -55,6 +66,58 @@ impl Mending {
         if let Some(Some(role)) = known {
             self.edits
                 .push(Edit::Set(vec![PathStep::Key("role")], Json::String(role)));
+        }
+    }
+
+    /// Parts of Gemini: arguments and responses that are no objects.
+    fn parts<N: Node>(&mut self, message: &N) {
+        const PARTS: PathStep = PathStep::Key("parts");
+        let Some(parts) = message.get("parts") else {
+            return;
+        };
+        let mut blocks = Vec::with_capacity(parts.len());
+        let mut is_changed = false;
+        for at in 0..parts.len() {
+            let Some(part) = parts.item(at) else { break };
+            let mut edits = Vec::new();
+            for (holder, field) in [
+                ("functionCall", "args"),
+                ("function_call", "args"),
+                ("functionResponse", "response"),
+                ("function_response", "response"),
+            ] {
+                let value = part.get(holder).and_then(|holder| holder.get(field));
+                let value =
+                    value.filter(|value| !matches!(value.shape(), Shape::Map | Shape::Null));
+                let Some(Ok(value)) = value.map(|value| value.capture()) else {
+                    continue;
+                };
+                let object = match (field, value.as_text()) {
+                    ("args", Some(text)) => text.with(object_of),
+                    ("args", None) => object_of(&value.to_json()),
+                    (_, Some(text)) => json!({"output": text.with(str::to_owned)}),
+                    (_, None) => json!({"output": value.to_json()}),
+                };
+                let path = vec![PathStep::Key(holder), PathStep::Key(field)];
+                edits.push(Edit::Set(path, object));
+            }
+            // A part that is null or a bare string.
+            match part.shape() {
+                Shape::Null => is_changed = true,
+                Shape::Text => {
+                    is_changed = true;
+                    let text = part.with_str(str::to_owned).unwrap_or_default();
+                    blocks.push(Block::New(json!({"text": text})));
+                }
+                _ => {
+                    is_changed |= !edits.is_empty();
+                    let path = vec![PARTS, PathStep::Index(at as u32)];
+                    blocks.push(Block::Own(self.message, path, edits));
+                }
+            }
+        }
+        if is_changed {
+            self.edits.push(Edit::Blocks(vec![PARTS], blocks));
         }
     }
 

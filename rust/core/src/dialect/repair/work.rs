@@ -7,13 +7,17 @@ use super::draft::{Draft, Piece};
 use super::flatten::{Trouble, call_text, result_pieces};
 use super::items::Item;
 use super::pair::{Call, Fate, Pairs};
+use crate::dialect::Dialect;
+use crate::dialect::flaws::lacks_name;
 use crate::dialect::form::OpenCall;
 use crate::message::{Body, Part, PartKind, Place, Role};
 use crate::node::Text;
 
 /// What is asked of calls beside results.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
+    /// What their names must be.
+    pub(super) dialect: Dialect,
     /// The reasoning that came with them.
     pub(super) reasoning: bool,
     /// That there are none: no tools are declared.
@@ -108,6 +112,7 @@ impl<'a, T: Text> Work<'a, T> {
             edits: std::mem::take(&mut head.edits),
             item: head.item,
             is_legacy: head.is_legacy,
+            has_id: head.has_id,
         }
     }
 
@@ -154,10 +159,13 @@ impl<'a, T: Text> Work<'a, T> {
         let mut touched = BTreeSet::new();
         for (number, call) in pairs.calls.iter().enumerate() {
             let item = self.heads[call.draft].item;
-            if call.is_open || call.answer.is_none() && item.is_some_and(Item::needs_no_result) {
+            let part = self.parts[call.draft][call.piece];
+            let is_nameless = part.is_some_and(|part| lacks_name(asked.dialect, part));
+            let may_wait = call.answer.is_none() && item.is_some_and(Item::needs_no_result);
+            if !is_nameless && (call.is_open || may_wait) {
                 continue;
             }
-            let trouble = if lacks[call.draft] {
+            let trouble = if lacks[call.draft] || is_nameless {
                 Trouble::Unusable
             } else if call.answer.is_none() && mode != Mode::Synthesize {
                 Trouble::Unanswered
@@ -165,7 +173,6 @@ impl<'a, T: Text> Work<'a, T> {
                 continue;
             };
             self.alive[number] = false;
-            let part = self.parts[call.draft][call.piece];
             self.slots[call.draft][call.piece] = match mode {
                 Mode::Drop => None,
                 _ => part.map(|part| Piece::text(call_text(part, trouble))),

@@ -1,0 +1,238 @@
+"""The log of a session: entries in a store, and the working set over them.
+
+Both say the same after every method, or the working set is rebuilt from the store before it is used
+again: after an error between the two, and after another process wrote.
+"""
+
+# A part of the working set in a file of its own.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from satchel import _core
+from satchel.errors import InputError, SatchelError, StoreError
+from satchel.stores.base import Entry, conflict
+from satchel.stores.codec import decode, encode
+from satchel.working_set import WorkingSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from satchel.assembler import Assembler
+    from satchel.stores.base import SessionInfo, SessionStore
+
+__all__ = ["SessionLog"]
+
+INLINE_BYTES: Final = 32_768
+"""Messages of fewer bytes together are counted where they are: a thread would cost more."""
+
+_ROUNDS: Final = 8
+"""How often an append is tried again because another writer was faster."""
+
+
+class SessionLog:
+    """The log of one session. One caller at a time: whoever uses it holds a lock.
+
+    Attributes:
+        system: the system prompt of the newest window.
+        tools: its tools.
+        version: the version of the session that both sides are at.
+        length: entries in the log.
+    """
+
+    def __init__(self, store: SessionStore, session_id: str, assembler: Assembler) -> None:
+        self.store: Final = store
+        self.session_id: Final = session_id
+        self.system: Any = None
+        self.tools: Sequence[Any] | None = None
+        self._is_request_known = False
+        self.version = 0
+        self.length = 0
+        self._assembler: Final = assembler
+        self._working_set: WorkingSet | None = None
+        self._is_certain = False
+        self._keys: set[str] = set()
+        self._stored_events = 0
+
+    @property
+    def working_set(self) -> WorkingSet:
+        """The working set.
+
+        Raises:
+            InputError: ``session_closed`` before the log was loaded.
+        """
+        if self._working_set is None:
+            message = "the session is not open: use it within `async with`"
+            raise InputError(message, code="session_closed")
+        return self._working_set
+
+    async def load(self, info: SessionInfo) -> None:
+        """Rebuilds the working set from the store, which is at ``info``."""
+        self._is_certain = False
+        entries = await self.store.read(self.session_id)
+        self._working_set = await asyncio.to_thread(self._built, entries)
+        self._keys = {entry.key for entry in entries if entry.key is not None}
+        self.version, self.length = info.version, len(entries)
+        self._is_certain = True
+        # Event 0 of a new log, and settings that are others than the log's.
+        await self.store_events()
+
+    def _built(self, entries: Sequence[Entry]) -> WorkingSet:
+        messages = [decode(entry.payload) for entry in entries if entry.kind == "message"]
+        events = [decode(entry.payload) for entry in entries if entry.kind == "event"]
+        self._stored_events = len(events)
+        if not events:
+            # Random, so that a pointer of another session finds nothing here.
+            key = secrets.token_hex(16)
+            first = self._assembler.settings_event(system_tokens=0, tools_tokens=0)
+            events = [{**first, "page_key": key}]
+        # Without settling what system and tools take: nobody has said yet that they changed.
+        working_set = WorkingSet._restore(  # noqa: SLF001 - the way back from a log, as a pickle's
+            self._assembler, messages, tuple(events), self.system, self.tools
+        )
+        wanted = self._assembler.settings_event(system_tokens=0, tools_tokens=0)
+        del wanted["system_tokens"], wanted["tools_tokens"]
+        working_set._settle(wanted)  # noqa: SLF001 - as above
+        return working_set
+
+    async def refresh(self) -> None:
+        """Takes in what other writers did."""
+        info = await self.store.info(self.session_id)
+        if not self._is_certain or info.version != self.version:
+            await self.load(info)
+
+    async def append(
+        self, entries: Sequence[Entry], given: Sequence[Any], expected_version: int | None
+    ) -> None:
+        """Appends messages; entry by entry the same as ``given``.
+
+        Raises:
+            StoreError: ``version_conflict``, ``calls_pending``; nothing was appended then.
+            InputError: as in `WorkingSet.append`; likewise.
+        """
+        await self._settle_version(expected_version)
+        for _ in range(_ROUNDS):
+            fresh = [
+                (entry, message)
+                for entry, message in zip(entries, given, strict=True)
+                if entry.key is None or entry.key not in self._keys
+            ]
+            if not fresh:
+                return
+            try:
+                await self._append_fresh(fresh)
+            except StoreError as error:
+                if error.code != "version_conflict":
+                    raise
+                await self.refresh()
+                if expected_version is not None:
+                    raise
+                self._check_pending(fresh[0][1])
+            else:
+                return
+        message = f"other writers were faster {_ROUNDS} times"
+        raise StoreError(message, code="version_conflict")
+
+    async def _settle_version(self, expected_version: int | None) -> None:
+        """Makes sure that both sides are at one version, and at the expected one.
+
+        Raises:
+            StoreError: ``version_conflict``.
+        """
+        if not self._is_certain or expected_version not in (None, self.version):
+            await self.refresh()
+        if expected_version is not None and expected_version != self.version:
+            raise conflict(self.version, expected_version)
+
+    async def _append_fresh(self, fresh: Sequence[tuple[Entry, Any]]) -> None:
+        """Appends to the working set and to the store."""
+        working_set = self.working_set
+        entries = [entry for entry, _ in fresh]
+        messages = [message for _, message in fresh]
+        if sum(len(entry.payload) for entry in entries) < INLINE_BYTES:
+            working_set.append(messages)
+        else:
+            await asyncio.to_thread(working_set.append, messages)
+        await self._write(entries)
+        self._keys.update(entry.key for entry in entries if entry.key is not None)
+
+    async def _write(self, entries: Sequence[Entry]) -> None:
+        # Until the store has said yes, the working set may know more than it.
+        self._is_certain = False
+        info = await self.store.append(self.session_id, entries, expected_version=self.version)
+        self.version, self.length = info.version, info.length
+        self._is_certain = True
+
+    def _check_pending(self, message: object) -> None:
+        """Refuses a message that would come between another writer's calls and their results."""
+        working_set = self.working_set
+        try:
+            working_set.window()
+        except SatchelError as error:
+            if error.code != "open_calls":
+                return
+        else:
+            return
+        parts = _core.describe_message(message, working_set.dialect)["parts"]
+        if any(part["kind"] == "result" for part in parts):
+            return
+        text = "calls of another writer wait for their results; append those first"
+        raise StoreError(text, code="calls_pending")
+
+    async def change(self, action: Callable[[WorkingSet], object]) -> None:
+        """Does something to the working set in a thread, and stores the events that it made."""
+        await asyncio.to_thread(action, self.working_set)
+        await self.store_events()
+
+    def first_request(self, system: object, tools: Sequence[Any] | None) -> None:
+        """Says what requests carry after the log was read back; a change if it takes other room.
+
+        The log holds what system and tools take, not the texts, so the first window after a restart
+        says which they are. To be called within `change`; later calls do nothing.
+        """
+        if self._is_request_known:
+            return
+        self._is_request_known = True
+        working_set = self.working_set
+        self.system, self.tools = system, tools
+        working_set._system, working_set._tools = system, tools  # noqa: SLF001 - as above
+        working_set._settle(working_set._fixed_tokens(working_set.counter))  # noqa: SLF001 - as above
+
+    async def store_events(self) -> None:
+        """Stores the events that the store does not have yet."""
+        new = self.working_set.events[self._stored_events :]
+        if new:
+            await self._write([Entry("event", encode(dict(event))) for event in new])
+            self._stored_events += len(new)
+
+    async def length_of(self, messages: int) -> int:
+        """Entries up to the first ``messages`` messages; with all of them, all entries.
+
+        Raises:
+            InputError: ``invalid_value`` if there are not as many.
+        """
+        if isinstance(messages, bool) or not isinstance(cast("object", messages), int):
+            message = f"a number of messages must be an int, not {type(messages).__name__}"
+            raise InputError(message, code="invalid_value")
+        entries = await self.store.read(self.session_id)
+        ends = [at + 1 for at, entry in enumerate(entries) if entry.kind == "message"]
+        if not 0 <= messages <= len(ends):
+            message = f"the session has {len(ends)} messages, not {messages}"
+            raise InputError(message, code="invalid_value", value=messages, limit=len(ends))
+        if messages == len(ends):
+            return len(entries)
+        # Event 0 stands before every message.
+        return ends[messages - 1] if messages else 1
+
+    async def truncate(self, length: int) -> None:
+        """Cuts the log to its first ``length`` entries.
+
+        Raises:
+            StoreError: ``version_conflict``.
+        """
+        info = await self.store.truncate(self.session_id, length, expected_version=self.version)
+        await self.load(info)

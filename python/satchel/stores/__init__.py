@@ -1,0 +1,56 @@
+"""Where sessions are kept: one protocol, and the backends behind a URL.
+
+==================================  =================================================
+``memory://`` or ``memory://name``  this process, shared by everybody who names it
+``sqlite:///file.db``               a file (four slashes for an absolute path)
+``postgresql://user@host/db``       PostgreSQL (extra ``postgres``)
+``redis://host:6379/0``             Redis or Valkey (extra ``redis``)
+==================================  =================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from satchel.errors import InputError
+from satchel.stores.base import Entry, Lease, SessionInfo, SessionStore, Value
+from satchel.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "Entry",
+    "Lease",
+    "MemoryStore",
+    "SessionInfo",
+    "SessionStore",
+    "Value",
+    "open_store",
+]
+
+_IN_MEMORY: Final[dict[str, MemoryStore]] = {}
+
+
+def open_store(url: str) -> SessionStore:
+    """The store behind a URL; nothing is connected before it is used.
+
+    Raises:
+        InputError: ``unknown_store`` for a URL of another kind, ``missing_extra`` where the package
+            for it is not installed.
+    """
+    scheme = urlsplit(url).scheme if isinstance(url, str) else ""
+    make = _BACKENDS.get(scheme)
+    if make is None:
+        # The URL may hold a password, so only its scheme is repeated.
+        message = f"no store for {scheme[:32]!r} URLs; there are {', '.join(_BACKENDS)}"
+        raise InputError(message, code="unknown_store")
+    return make(url)
+
+
+def _memory(url: str) -> SessionStore:
+    return _IN_MEMORY.setdefault(urlsplit(url).netloc, MemoryStore())
+
+
+_BACKENDS: Final[dict[str, Callable[[str], SessionStore]]] = {"memory": _memory}

@@ -1,0 +1,243 @@
+"""Sessions in the memory of this process.
+
+For tests, and for what need not outlive the process. The reference for what the other backends do:
+the obvious version of each operation, without I/O and so without waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from satchel.errors import StoreError
+from satchel.stores.base import (
+    Entry,
+    Lease,
+    SessionInfo,
+    Value,
+    check_id,
+    checked_limit,
+    conflict,
+    fresh_entries,
+    not_found,
+    wrong_user,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+
+__all__ = ["MemoryStore"]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """All of one session."""
+
+    info: SessionInfo
+    ttl_s: float | None
+    entries: list[Entry] = field(default_factory=list["Entry"])
+    keys: set[str] = field(default_factory=set[str])
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    pages: dict[str, bytes] = field(default_factory=dict[str, bytes])
+
+
+class MemoryStore:
+    """Keeps sessions as long as it lives itself.
+
+    Args:
+        clock: gives the time in seconds since 1970; for tests.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._sessions: dict[str, _Kept] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._tokens = 0
+        self._clock: Final = clock
+
+    @property
+    def is_durable(self) -> bool:
+        """False: it ends with the process."""
+        return False
+
+    async def open(
+        self, session_id: str, *, user_id: str | None = None, ttl_s: float | None = None
+    ) -> SessionInfo:
+        """See `SessionStore.open`."""
+        check_id("session_id", session_id)
+        if user_id is not None:
+            check_id("user_id", user_id)
+        kept = self._find(session_id)
+        now = self._clock()
+        if kept is None:
+            info = SessionInfo(session_id, user_id, 0, 0, created_at=now, changed_at=now)
+            kept = self._sessions[session_id] = _Kept(info, ttl_s)
+        elif kept.info.user_id != user_id:
+            raise wrong_user()
+        if ttl_s is not None:
+            kept.ttl_s = ttl_s
+        return self._renewed(kept)
+
+    async def info(self, session_id: str) -> SessionInfo:
+        """See `SessionStore.info`."""
+        return self._known(session_id).info
+
+    async def append(
+        self, session_id: str, entries: Sequence[Entry], *, expected_version: int | None = None
+    ) -> SessionInfo:
+        """See `SessionStore.append`."""
+        kept = self._known(session_id, expected_version)
+        fresh = fresh_entries(entries, kept.keys)
+        start = len(kept.entries) + 1
+        kept.entries += [
+            replace(entry, sequence=start + number) for number, entry in enumerate(fresh)
+        ]
+        return self._written(kept, len(fresh))
+
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int | None = None
+    ) -> list[Entry]:
+        """See `SessionStore.read`."""
+        kept = self._known(session_id)
+        end = None if checked_limit(limit) is None else after + (limit or 0)
+        return kept.entries[after:end]
+
+    async def truncate(
+        self, session_id: str, length: int, *, expected_version: int | None = None
+    ) -> SessionInfo:
+        """See `SessionStore.truncate`."""
+        kept = self._known(session_id, expected_version)
+        for entry in kept.entries[length:]:
+            kept.keys.discard(entry.key or "")
+        is_shorter = length < len(kept.entries)
+        del kept.entries[length:]
+        return self._written(kept, 1 if is_shorter else 0)
+
+    async def branch(
+        self, session_id: str, target_id: str, *, length: int, user_id: str | None = None
+    ) -> SessionInfo:
+        """See `SessionStore.branch`."""
+        check_id("target_id", target_id)
+        kept = self._known(session_id)
+        if kept.info.user_id != user_id:
+            raise wrong_user()
+        if self._find(target_id) is not None:
+            message = "there is a session with the id of the branch"
+            raise StoreError(message, code="session_exists")
+        entries = kept.entries[:length]
+        now = self._clock()
+        info = SessionInfo(
+            target_id,
+            user_id,
+            len(entries),
+            len(entries),
+            created_at=now,
+            changed_at=now,
+            parent=session_id,
+        )
+        keys = {entry.key for entry in entries if entry.key is not None}
+        branched = _Kept(info, kept.ttl_s, entries, keys, pages=dict(kept.pages))
+        self._sessions[target_id] = branched
+        return self._renewed(branched)
+
+    async def get_value(self, session_id: str, name: str) -> Value | None:
+        """See `SessionStore.get_value`."""
+        return self._known(session_id).values.get(name)
+
+    async def put_value(
+        self, session_id: str, name: str, payload: bytes, *, expected_version: int | None = None
+    ) -> int:
+        """See `SessionStore.put_value`."""
+        kept = self._known(session_id)
+        before = kept.values.get(name)
+        version = 0 if before is None else before.version
+        if expected_version is not None and expected_version != version:
+            raise conflict(version, expected_version)
+        kept.values[name] = Value(payload, version + 1)
+        self._renewed(kept)
+        return version + 1
+
+    async def put_pages(self, session_id: str, pages: Mapping[str, bytes]) -> None:
+        """See `SessionStore.put_pages`."""
+        kept = self._known(session_id)
+        kept.pages = {**pages, **kept.pages}
+        self._renewed(kept)
+
+    async def get_page(self, session_id: str, pointer: str) -> bytes | None:
+        """See `SessionStore.get_page`."""
+        return self._known(session_id).pages.get(pointer)
+
+    async def list_sessions(
+        self, *, user_id: str | None = None, after: str | None = None, limit: int = 100
+    ) -> list[SessionInfo]:
+        """See `SessionStore.list_sessions`."""
+        checked_limit(limit)
+        found = (self._find(session_id) for session_id in sorted(self._sessions))
+        infos = (kept.info for kept in found if kept is not None)
+        chosen = (
+            info
+            for info in infos
+            if (user_id is None or info.user_id == user_id)
+            and (after is None or info.session_id > after)
+        )
+        return [info for _, info in zip(range(limit), chosen, strict=False)]
+
+    async def delete(self, session_id: str) -> bool:
+        """See `SessionStore.delete`."""
+        return self._sessions.pop(session_id, None) is not None
+
+    @asynccontextmanager
+    async def lease(
+        self, session_id: str, *, ttl_s: float = 30.0, timeout_s: float = 30.0
+    ) -> AsyncGenerator[Lease]:
+        """See `SessionStore.lease`; a holder cannot die without its block: ``ttl_s`` is unused."""
+        del ttl_s
+        lock = self._locks.setdefault(session_id, asyncio.Lock())
+        try:
+            await asyncio.wait_for(lock.acquire(), timeout_s)
+        except TimeoutError:
+            message = f"another holds the session's lease for more than {timeout_s} s"
+            raise StoreError(message, code="lease_timeout") from None
+        try:
+            self._tokens += 1
+            yield Lease(self._tokens)
+        finally:
+            lock.release()
+
+    async def close(self) -> None:
+        """See `SessionStore.close`; what is kept stays."""
+
+    def _find(self, session_id: str) -> _Kept | None:
+        kept = self._sessions.get(session_id)
+        if kept is None:
+            return None
+        ends = kept.info.expires_at
+        if ends is not None and ends <= self._clock():
+            del self._sessions[session_id]
+            return None
+        return kept
+
+    def _known(self, session_id: str, expected_version: int | None = None) -> _Kept:
+        kept = self._find(session_id)
+        if kept is None:
+            raise not_found()
+        version = kept.info.version
+        if expected_version is not None and expected_version != version:
+            raise conflict(version, expected_version)
+        return kept
+
+    def _written(self, kept: _Kept, steps: int) -> SessionInfo:
+        kept.info = replace(
+            kept.info,
+            version=kept.info.version + steps,
+            length=len(kept.entries),
+            changed_at=self._clock() if steps else kept.info.changed_at,
+        )
+        return self._renewed(kept)
+
+    def _renewed(self, kept: _Kept) -> SessionInfo:
+        if kept.ttl_s is not None:
+            kept.info = replace(kept.info, expires_at=self._clock() + kept.ttl_s)
+        return kept.info

@@ -1,0 +1,327 @@
+"""From a part of a conversation to a summary that is worth having, whatever summarizers do.
+
+A summarizer may fail, stall, lie or write too much. Here is what is done about each: a time limit,
+a bounded number of tries with growing pauses, the next summarizer of the chain, and at its end the
+extractive one, which cannot fail. A text counts as a summary only if it is smaller than what it
+stands for and not a copy of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from satchel.errors import InputError, SatchelError, SummaryError
+from satchel.summarize.base import SummaryRequest, SummaryResult
+from satchel.summarize.extractive import ExtractiveSummarizer, extract
+from satchel.summarize.prompts import instructions, request_text
+from satchel.summarize.transcript import chunks, language_of, said_in, transcript_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from satchel.counting import Counter
+    from satchel.summarize.base import Language, Summarizer
+    from satchel.usage import Usage
+
+__all__ = ["Attempt", "Patience", "Written", "write_summary"]
+
+_COPIED_SHARE: Final = 0.8
+_SHINGLE_WORDS: Final = 8
+_LEAST_SHINGLES: Final = 12
+_LEAST_INPUT_TOKENS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a summary is waited for.
+
+    Attributes:
+        timeout_s: seconds for one answer.
+        attempts: how often one summarizer is asked for one piece, at least 1.
+        backoff_s: seconds before the second try; twice as many before each further one.
+    """
+
+    timeout_s: float = 60.0
+    attempts: int = 2
+    backoff_s: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or self.timeout_s <= 0 or self.backoff_s < 0:
+            message = (
+                f"attempts is {self.attempts}, timeout_s {self.timeout_s}, backoff_s "
+                f"{self.backoff_s}: must be at least 1, above 0 and at least 0"
+            )
+            raise InputError(message, code="invalid_value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A try that gave no summary.
+
+    Attributes:
+        summarizer: its name.
+        code: the code of the `SummaryError`.
+        message: what happened, without any text of the conversation.
+    """
+
+    summarizer: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A summary.
+
+    Attributes:
+        text: the summary.
+        summarizer: the name of the one that wrote it.
+        tokens: its tokens.
+        source_tokens: tokens of what it stands for.
+        requests: how many requests were made.
+        failures: the tries that gave none.
+        usage: what all requests cost, as far as providers said.
+    """
+
+    text: str
+    summarizer: str
+    tokens: int
+    source_tokens: int
+    requests: int
+    failures: tuple[Attempt, ...]
+    usage: Usage | None
+
+
+class _Journal:
+    """What was tried so far."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.failures: list[Attempt] = []
+        self.usage: Usage | None = None
+
+    def add(self, usage: Usage | None) -> None:
+        if usage is not None:
+            parts = zip(self.usage or (0, 0, 0, 0), usage, strict=True)
+            self.usage = type(usage)(*map(sum, parts))
+
+
+async def write_summary(
+    messages: Iterable[Any],
+    dialect: str,
+    *,
+    first: int,
+    previous: str | None,
+    chain: Sequence[Summarizer],
+    counter: Counter,
+    max_tokens: int,
+    focus: str | None = None,
+    language: Language | None = None,
+    patience: Patience | None = None,
+) -> Written:
+    """The summary of these messages, going on from the one before.
+
+    Args:
+        messages: what it is to cover, oldest first.
+        dialect: their dialect.
+        first: raw index of the first of them.
+        previous: the summary of what came before; None if there is none.
+        chain: who is asked, one after the other until one writes a usable summary.
+        counter: counts source and summary.
+        max_tokens: the most tokens of the summary.
+        focus: what it should dwell on.
+        language: None to follow the conversation.
+        patience: how long answers are waited for.
+
+    Raises:
+        SummaryError: ``summary_failed`` if nobody in the chain wrote one; the message says what
+            each did.
+        InputError: ``invalid_message``.
+    """
+    patience = patience or Patience()
+    # Rendering and counting are native or plain text work of milliseconds to seconds.
+    elements, told = await asyncio.to_thread(_prepared, list(messages), dialect, first, counter)
+    source_tokens = await asyncio.to_thread(counter.count, "\n".join(elements))
+    if previous is not None:
+        source_tokens += counter.count(previous)
+    request = SummaryRequest(
+        transcript="",
+        previous=previous,
+        max_tokens=max_tokens,
+        language=language or told,
+        focus=focus,
+        counter=counter,
+    )
+    journal = _Journal()
+    for summarizer in chain:
+        text = await _ask(summarizer, request, elements, source_tokens, patience, journal)
+        if text is not None:
+            return Written(
+                text=text,
+                summarizer=_name(summarizer),
+                tokens=counter.count(text),
+                source_tokens=source_tokens,
+                requests=journal.requests,
+                failures=tuple(journal.failures),
+                usage=journal.usage,
+            )
+    tried = "; ".join(f"{one.summarizer}: {one.message}" for one in journal.failures)
+    message = f"no usable summary ({tried or 'nobody was asked'})"
+    raise SummaryError(message, code="summary_failed", value=journal.requests)
+
+
+def _prepared(
+    messages: list[Any], dialect: str, first: int, counter: Counter
+) -> tuple[list[str], Language]:
+    said = list(said_in(messages, dialect, first=first))
+    spoken = (one.text for one in said if one.role == "user")
+    return transcript_of(said, counter), language_of(spoken)
+
+
+def _name(summarizer: Summarizer) -> str:
+    name: object = getattr(summarizer, "name", None)
+    return name if isinstance(name, str) else type(summarizer).__name__
+
+
+async def _ask(  # noqa: PLR0917 - one step of a loop, in a file of its own topic
+    summarizer: Summarizer,
+    request: SummaryRequest,
+    elements: Sequence[str],
+    source_tokens: int,
+    patience: Patience,
+    journal: _Journal,
+) -> str | None:
+    """A usable summary by one summarizer, piece by piece; None if it gave none."""
+    is_own = isinstance(summarizer, ExtractiveSummarizer)
+    pieces = await asyncio.to_thread(_fitting, summarizer, request, elements)
+    text = request.previous
+    try:
+        for piece in pieces:
+            asked = replace(request, transcript=piece, previous=text)
+            text = await _answer(summarizer, asked, patience, journal)
+        if text is None:
+            return None
+        if not is_own:
+            await asyncio.to_thread(_check, text, request, elements, source_tokens)
+        if not request.counter.fits(text, request.max_tokens):
+            text = await _shortened(summarizer, request, text, patience, journal)
+    except SummaryError as error:
+        journal.failures.append(
+            Attempt(summarizer=_name(summarizer), code=error.code, message=str(error))
+        )
+        return None
+    return text if text.strip() else None
+
+
+def _fitting(summarizer: Summarizer, request: SummaryRequest, elements: Sequence[str]) -> list[str]:
+    """The transcript in pieces that the summarizer can read."""
+    limit: object = getattr(summarizer, "input_tokens", None)
+    if not isinstance(limit, int):
+        return ["\n".join(elements)] if elements else []
+    around = request.counter.count(instructions(request)) + request.counter.count(
+        request_text(replace(request, transcript=".", previous="."))
+    )
+    # The summary so far stands before each piece. A tenth for what the counts leave out.
+    room = int(0.9 * limit) - around - request.max_tokens
+    return chunks(elements, request.counter, max(room, _LEAST_INPUT_TOKENS // 4))
+
+
+async def _answer(
+    summarizer: Summarizer, request: SummaryRequest, patience: Patience, journal: _Journal
+) -> str:
+    """One answer, asked for again as long as that may help.
+
+    Raises:
+        SummaryError: the last one.
+    """
+    pause = patience.backoff_s
+    for attempt in range(patience.attempts):
+        journal.requests += 1
+        try:
+            async with asyncio.timeout(patience.timeout_s):
+                result = await summarizer.summarize(request)
+        except TimeoutError:
+            error = SummaryError(f"no answer within {patience.timeout_s} s", code="summary_timeout")
+        except SummaryError as known:
+            error = known
+            if known.code in ("summary_refused", "summary_failed"):
+                raise
+        except SatchelError as own:
+            raise SummaryError(str(own), code="summary_failed") from own
+        except Exception as unknown:
+            # A summarizer of the caller's may raise anything; the history must survive it.
+            message = f"it raised {type(unknown).__name__}"
+            raise SummaryError(message, code="summary_failed") from unknown
+        else:
+            return _text_of(result, journal)
+        if attempt + 1 == patience.attempts:
+            raise error
+        await asyncio.sleep(pause)
+        pause *= 2
+    raise AssertionError
+
+
+def _text_of(result: object, journal: _Journal) -> str:
+    if not isinstance(result, SummaryResult) or not isinstance(result.text, str):
+        message = f"it returned {type(result).__name__}, not a SummaryResult with a text"
+        raise SummaryError(message, code="summary_failed")
+    journal.add(result.usage)
+    # A text that no provider takes would spoil every window it stands in.
+    text = result.text.encode("utf-8", "replace").decode().replace("\0", "").strip()
+    if not text:
+        message = "it wrote nothing"
+        raise SummaryError(message, code="summary_empty")
+    return text
+
+
+async def _shortened(
+    summarizer: Summarizer,
+    request: SummaryRequest,
+    text: str,
+    patience: Patience,
+    journal: _Journal,
+) -> str:
+    """A summary above its limit, written once more by its author; failing that, its best lines."""
+    shorter = text
+    if not isinstance(summarizer, ExtractiveSummarizer):
+        again = replace(request, transcript="", previous=text)
+        try:
+            shorter = await _answer(summarizer, again, replace(patience, attempts=1), journal)
+        except SummaryError as error:
+            journal.failures.append(
+                Attempt(summarizer=_name(summarizer), code=error.code, message=str(error))
+            )
+    if request.counter.fits(shorter, request.max_tokens):
+        return shorter
+    best = extract(replace(request, transcript="", previous=shorter, focus=None))
+    return best or request.counter.truncate(shorter, request.max_tokens)
+
+
+def _check(text: str, request: SummaryRequest, elements: Sequence[str], source_tokens: int) -> None:
+    """Refuses what is no summary.
+
+    Raises:
+        SummaryError: ``summary_not_smaller``.
+    """
+    tokens = request.counter.count(text)
+    if tokens >= source_tokens:
+        message = f"the summary has {tokens} tokens, what it stands for {source_tokens}"
+        raise SummaryError(message, code="summary_not_smaller", value=tokens, limit=source_tokens)
+    shingles = list(_shingles(text))
+    if len(shingles) < _LEAST_SHINGLES or 2 * tokens < source_tokens:
+        return
+    known = {one for element in elements for one in _shingles(element)}
+    copied = sum(one in known for one in shingles) / len(shingles)
+    if copied > _COPIED_SHARE:
+        message = f"{copied:.0%} of the summary is copied from what it stands for"
+        raise SummaryError(message, code="summary_not_smaller")
+
+
+def _shingles(text: str) -> Iterable[bytes]:
+    words = text.split()
+    for start in range(len(words) - _SHINGLE_WORDS + 1):
+        run = " ".join(words[start : start + _SHINGLE_WORDS]).encode("utf-8", "replace")
+        yield hashlib.blake2b(run, digest_size=8).digest()

@@ -1,0 +1,242 @@
+//! `approximate_fit`: `LangChain`'s estimate of characters over a list of its message objects.
+//!
+//! Reads the objects' own fields without running Python code, except `repr` of tool calls and of
+//! blocks that only Python can write out. Whatever is not of the expected kind makes the answer
+//! `None`; the Python half then counts, and raises what there is to raise. One pass, no copies.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyType};
+
+/// How a class of messages counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Human,
+    Ai,
+    Tool,
+    System,
+    Function,
+    Chat,
+}
+
+impl Kind {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "human" => Self::Human,
+            "ai" => Self::Ai,
+            "tool" => Self::Tool,
+            "system" => Self::System,
+            "function" => Self::Function,
+            "chat" => Self::Chat,
+            _ => return None,
+        })
+    }
+}
+
+/// The figures of the estimate.
+#[derive(Clone, Copy, Debug)]
+struct Rates {
+    chars_per_token: f64,
+    extra: f64,
+    image: f64,
+    with_name: bool,
+}
+
+/// How many messages fit, and the running count over them.
+///
+/// The count is kept in the order in which `LangChain` adds it up, so that it is the same float. It
+/// never falls, because the rates are not negative: the messages that fit are a prefix.
+///
+/// The running count stops at the first message that does not fit; the rest is only looked at.
+/// Returns `None` if a message or a field is of a kind that only Python can count.
+#[pyfunction]
+#[pyo3(signature = (
+    messages, kinds, /, *, chars_per_token, extra, image, with_name, start, limit, backward
+))]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "each is a figure of LangChain's own signature"
+)]
+pub(crate) fn approximate_fit(
+    messages: &Bound<'_, PyList>,
+    kinds: &Bound<'_, PyDict>,
+    chars_per_token: f64,
+    extra: f64,
+    image: f64,
+    with_name: bool,
+    start: f64,
+    limit: f64,
+    backward: bool,
+) -> Option<(usize, f64)> {
+    let rates = Rates {
+        chars_per_token,
+        extra,
+        image,
+        with_name,
+    };
+    let usable =
+        chars_per_token > 0.0 && chars_per_token.is_finite() && extra >= 0.0 && image >= 0.0;
+    if !usable {
+        return None;
+    }
+    let classes = classes(kinds)?;
+    let mut running = start;
+    let mut fitting = 0;
+    let mut fits = true;
+    // A list may shrink while `repr` runs somebody's code, so each index is asked for.
+    let length = messages.len();
+    for step in 0..length {
+        let index = if backward { length - 1 - step } else { step };
+        let message = messages.get_item(index).ok()?;
+        let class = message.get_type();
+        let (_, kind) = classes.iter().find(|(known, _)| known.is(&class))?;
+        if !fits {
+            // What no longer fits must only be something that can be counted.
+            check(&message, *kind)?;
+            continue;
+        }
+        add(&message, *kind, rates, &mut running)?;
+        fits = running.ceil() <= limit;
+        fitting += usize::from(fits);
+    }
+    running.is_finite().then_some((fitting, running))
+}
+
+/// The classes by identity, a dozen at most: comparing pointers is quicker than hashing.
+fn classes<'py>(kinds: &Bound<'py, PyDict>) -> Option<Vec<(Bound<'py, PyType>, Kind)>> {
+    kinds
+        .iter()
+        .map(|(class, name)| {
+            let name = name.cast_into::<PyString>().ok()?;
+            let kind = Kind::of(name.to_str().ok()?)?;
+            Some((class.cast_into().ok()?, kind))
+        })
+        .collect()
+}
+
+fn add(message: &Bound<'_, PyAny>, kind: Kind, rates: Rates, running: &mut f64) -> Option<()> {
+    let py = message.py();
+    let fields = message.getattr(intern!(py, "__dict__")).ok()?;
+    let fields = fields.cast::<PyDict>().ok()?;
+    let field = |name| fields.get_item(name).ok().flatten();
+    let content = field(intern!(py, "content"))?;
+    let mut chars = 0;
+    let is_text = if let Ok(text) = content.cast::<PyString>() {
+        chars += text.len().ok()?;
+        true
+    } else {
+        for block in content.cast::<PyList>().ok()? {
+            chars += block_chars(&block, rates, running)?;
+        }
+        false
+    };
+    chars += match kind {
+        Kind::Human => 4,
+        Kind::Function => 8,
+        Kind::Ai => {
+            let calls = field(intern!(py, "tool_calls"))?;
+            let calls = calls.cast::<PyList>().ok()?;
+            if is_text && !calls.is_empty() {
+                chars += written(calls)?;
+            }
+            9
+        }
+        Kind::Tool => text_length(&field(intern!(py, "tool_call_id"))?)? + 4,
+        Kind::Chat => text_length(&field(intern!(py, "role"))?)?,
+        Kind::System => {
+            let extras = field(intern!(py, "additional_kwargs"))?;
+            let extras = extras.cast::<PyDict>().ok()?;
+            match extras.get_item(intern!(py, "__openai_role__")).ok()? {
+                Some(role) => text_length(&role)?,
+                None => 6,
+            }
+        }
+    };
+    if rates.with_name {
+        let name = field(intern!(py, "name"))?;
+        if !name.is_none() {
+            chars += text_length(&name)?;
+        }
+    }
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "texts are shorter than 2^53 characters"
+    )]
+    let tokens = (chars as f64 / rates.chars_per_token).ceil();
+    *running += tokens;
+    *running += rates.extra;
+    Some(())
+}
+
+/// Whether counting this message could fail, without counting it.
+fn check(message: &Bound<'_, PyAny>, kind: Kind) -> Option<()> {
+    let py = message.py();
+    let fields = message.getattr(intern!(py, "__dict__")).ok()?;
+    let fields = fields.cast::<PyDict>().ok()?;
+    let content = fields.get_item(intern!(py, "content")).ok()??;
+    if !content.is_instance_of::<PyString>() {
+        for block in content.cast::<PyList>().ok()? {
+            check_block(&block)?;
+        }
+    }
+    if kind == Kind::System {
+        let extras = fields.get_item(intern!(py, "additional_kwargs")).ok()??;
+        let extras = extras.cast::<PyDict>().ok()?;
+        if let Some(role) = extras.get_item(intern!(py, "__openai_role__")).ok()? {
+            role.cast::<PyString>().ok()?;
+        }
+    }
+    Some(())
+}
+
+fn check_block(block: &Bound<'_, PyAny>) -> Option<()> {
+    let py = block.py();
+    if block.is_instance_of::<PyString>() {
+        return Some(());
+    }
+    let entries = block.cast_exact::<PyDict>().ok()?;
+    if let Some(kind) = entries.get_item(intern!(py, "type")).ok()? {
+        let kind = kind.cast_exact::<PyString>().ok()?;
+        if kind.as_any().eq(intern!(py, "text")).ok()?
+            && let Some(text) = entries.get_item(intern!(py, "text")).ok()?
+        {
+            text.cast::<PyString>().ok()?;
+        }
+    }
+    Some(())
+}
+
+/// Characters of one block of a content list; an image goes to the running count at once.
+fn block_chars(block: &Bound<'_, PyAny>, rates: Rates, running: &mut f64) -> Option<usize> {
+    let py = block.py();
+    if let Ok(text) = block.cast::<PyString>() {
+        return text.len().ok();
+    }
+    let Ok(entries) = block.cast_exact::<PyDict>() else {
+        return None;
+    };
+    let Some(kind) = entries.get_item(intern!(py, "type")).ok()? else {
+        return written(block);
+    };
+    let kind = kind.cast_exact::<PyString>().ok()?;
+    // A lone surrogate has no UTF-8; no kind of block is called so.
+    match kind.to_cow().as_deref() {
+        Ok("image" | "image_url") => {
+            *running += rates.image;
+            Some(0)
+        }
+        Ok("text") => match entries.get_item(intern!(py, "text")).ok()? {
+            Some(text) => text_length(&text),
+            None => Some(0),
+        },
+        _ => written(block),
+    }
+}
+
+fn text_length(text: &Bound<'_, PyAny>) -> Option<usize> {
+    text.cast::<PyString>().ok()?.len().ok()
+}
+
+fn written(object: &Bound<'_, PyAny>) -> Option<usize> {
+    object.repr().ok()?.len().ok()
+}
