@@ -594,6 +594,7 @@ class Rewriter:
         tokens: int | None,
         at: str,
         target: str | None,
+        prices: str,
         price: tuple[float, int | None, float] | None,
         pages: bool,
     ) -> Rewriter: ...

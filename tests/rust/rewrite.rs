@@ -7,6 +7,7 @@ use satchel_core::policy::Policy;
 use satchel_core::readers::{Reader, has_rows, read};
 use satchel_core::replay::Limit;
 use satchel_core::rewrite::{At, Form, Lines, Options, Output};
+use satchel_core::strategy::price::Prices;
 use satchel_core::tokens::Counter;
 
 fn options(limit: Limit, at: At) -> Arc<Options> {
@@ -19,6 +20,7 @@ fn options(limit: Limit, at: At) -> Arc<Options> {
         limit,
         at,
         target: None,
+        prices: Prices::default(),
         price: None,
         pages: false,
     })
@@ -102,7 +104,10 @@ fn what_cannot_be_read_is_a_reject_with_its_line() {
     let file = row(1) + "\n{\n" + &row(1) + "\n{\"messages\": [{\"role\": 5}, 7]}\n";
     let output = run(file.as_bytes(), &options(Limit::Tokens(1_000), At::End));
     assert_eq!(output.counts.conversations, 2);
-    assert_eq!(output.counts.rejected, output.rejects.lines().count() as u64);
+    assert_eq!(
+        output.counts.rejected,
+        output.rejects.lines().count() as u64
+    );
     assert_eq!(output.first.unwrap().line, Some(2));
     assert!(At::from_name("turn:0").is_err());
     assert_eq!(At::from_name("turn:-2").unwrap(), At::Turn(-2));

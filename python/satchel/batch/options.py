@@ -74,6 +74,7 @@ def settings(
         "tokens": tokens,
         "at": at,
         "target": convert,
+        "prices": json.dumps(known.input_prices()),
         "price": price,
         "pages": pages,
     }

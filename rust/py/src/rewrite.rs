@@ -13,6 +13,7 @@ use satchel_core::readers::json::{Json, parse};
 use satchel_core::readers::{Format, Item, Problem, Reader, has_rows, read_value};
 use satchel_core::replay::Limit;
 use satchel_core::rewrite::{At, Form, Lines, Options, Output, Price, Rejected};
+use satchel_core::strategy::price::Prices;
 
 use crate::counter::PyCounter;
 use crate::error::{PyError, invalid_value};
@@ -46,7 +47,7 @@ pub(crate) struct PyRewriter(Arc<Options>);
 #[pymethods]
 impl PyRewriter {
     #[new]
-    #[pyo3(signature = (model, *, traits, prefix_bound, counter, policy, share, tokens, at, target, price, pages))]
+    #[pyo3(signature = (model, *, traits, prefix_bound, counter, policy, share, tokens, at, target, prices, price, pages))]
     #[allow(
         clippy::too_many_arguments,
         clippy::needless_pass_by_value,
@@ -62,12 +63,16 @@ impl PyRewriter {
         tokens: Option<u64>,
         at: &str,
         target: Option<&str>,
+        prices: &str,
         price: Option<(f64, Option<u64>, f64)>,
         pages: bool,
     ) -> PyResult<Self> {
         let policy: Policy = serde_json::from_str(policy)
             .map_err(|error| invalid_value(&format!("a policy cannot be read: {error}")))?;
         policy.validate().map_err(PyError)?;
+        let prices: Prices = serde_json::from_str(prices)
+            .map_err(|error| invalid_value(&format!("prices cannot be read: {error}")))?;
+        prices.validate().map_err(PyError)?;
         let limit = match (share, tokens) {
             (Some(share), None) => Limit::Share(share),
             (None, Some(tokens)) => Limit::Tokens(tokens),
@@ -83,6 +88,7 @@ impl PyRewriter {
             limit,
             at: At::from_name(at).map_err(PyError)?,
             target: target.map_err(PyError)?,
+            prices,
             price: price.map(|(input, long_above, long_input)| Price {
                 input,
                 long_above,

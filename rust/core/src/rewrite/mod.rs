@@ -14,6 +14,7 @@ mod pages;
 mod report;
 mod unbound;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use self::boundary::At;
@@ -24,7 +25,7 @@ use self::pages::Pages;
 pub use self::report::{Price, Report};
 use crate::dialect::convert::{self, LossKind};
 use crate::dialect::lint::{Request as LintRequest, Severity, check, count_marks};
-use crate::dialect::repair::{Around, Base, Mode, mends, repair};
+use crate::dialect::repair::{Around, Base, Entry, MOST_LOOKS, Mode, Plan, plan, unmended};
 use crate::dialect::{Dialect, Traits, read_message, read_system};
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::{Message, PartKind, Role};
@@ -35,6 +36,7 @@ use crate::policy::Policy;
 use crate::readers::Conversation;
 use crate::readers::json::{Json, JsonText};
 use crate::replay::Limit;
+use crate::strategy::price::Prices;
 use crate::tokens::Counter;
 use crate::tokens::chat::{ChatRules, count_message_parts, message_overhead};
 use crate::tokens::tools::{ToolRules, tool_tokens};
@@ -59,6 +61,8 @@ pub struct Options {
     pub at: At,
     /// The dialect that is wanted; `None` keeps each conversation's own.
     pub target: Option<Dialect>,
+    /// What the cache costs, by which compactions are priced.
+    pub prices: Prices,
     /// What input costs, where that is known.
     pub price: Option<Price>,
     /// Whether the content that left a window is listed.
@@ -104,6 +108,7 @@ pub struct Rewritten {
 /// # use satchel_core::readers::read;
 /// # use satchel_core::replay::Limit;
 /// # use satchel_core::rewrite::{At, Options, rewrite};
+/// # use satchel_core::strategy::price::Prices;
 /// # use satchel_core::tokens::Counter;
 /// let file = br#"{"messages": [{"role": "system", "content": "Be brief."},
 ///     {"role": "user", "content": "hi"}]}"#;
@@ -117,6 +122,7 @@ pub struct Rewritten {
 ///     limit: Limit::Tokens(1_000),
 ///     at: At::End,
 ///     target: Some(Dialect::Anthropic),
+///     prices: Prices::default(),
 ///     price: None,
 ///     pages: false,
 /// };
@@ -259,32 +265,30 @@ impl Source {
             }),
             for_planner,
         };
-        let mended = |messages: &[Json]| {
-            let nodes: Vec<&Json> = messages.iter().collect();
-            let entries = repair(self.dialect, &nodes, Mode::Synthesize, traits, around)?;
-            let entries = entries.into_iter();
-            Ok(entries
-                .map(|entry| apply::repaired(messages, entry))
-                .collect())
-        };
-        let error: Error = match mended(messages) {
-            Ok(mended) => return Ok(mended),
-            Err(error) => error,
-        };
-        let nodes: Vec<&Json> = messages.iter().collect();
-        let mends = mends(self.dialect, &nodes);
-        if mends.is_empty() {
-            return Err(error);
-        }
-        let mut readable = messages.to_vec();
-        for (index, edits) in mends {
-            let base = Base::Own(index as u32);
-            let entry = crate::dialect::repair::Entry { base, edits };
-            if let Some(message) = readable.get_mut(index) {
-                *message = apply::repaired(messages, entry);
+        let mut readable = Cow::Borrowed(messages);
+        for _ in 0..MOST_LOOKS {
+            let nodes: Vec<&Json> = readable.iter().collect();
+            match plan(self.dialect, &nodes, Mode::Synthesize, traits, around)? {
+                Plan::Entries(entries) => {
+                    let entries = entries.into_iter();
+                    return Ok(entries
+                        .map(|entry| apply::repaired(&readable, entry))
+                        .collect());
+                }
+                Plan::Mends(mends) => {
+                    let mut mended = readable.to_vec();
+                    for (index, edits) in mends {
+                        let base = Base::Own(index as u32);
+                        let entry = Entry { base, edits };
+                        if let Some(message) = mended.get_mut(index) {
+                            *message = apply::repaired(&readable, entry);
+                        }
+                    }
+                    readable = Cow::Owned(mended);
+                }
             }
         }
-        mended(&readable)
+        Err(unmended())
     }
 
     fn read(&self) -> Result<Vec<Message<JsonText>>> {
@@ -354,6 +358,7 @@ fn pack_within(
         message_tokens: rules.inserted_message_tokens(),
         calibration: None,
         key: PageKey::new(""),
+        prices: options.prices,
     };
     let places = boundaries(&read, source.dialect, options.at)?;
     let mut set = WorkingSet::new(settings)?;
