@@ -19,6 +19,7 @@ from satchel._cli_frame import (
     Reading,
     SkipErrors,
     app,
+    concerning,
     error_json,
     known_model,
     print_json,
@@ -281,14 +282,15 @@ def window(
             check_out(out, [file])
         with progress([file], "packing") as on_read:
             reading = Reading(file_format, skip_errors, on_read)
-            packed = _packed(
-                _chosen(file, conversation, reading),
-                model=model,
-                budget=budget,
-                policy=policy,
-                dialect=dialect,
-                open_calls=open_calls,
-            )
+            with concerning(file):
+                packed = _packed(
+                    _chosen(file, conversation, reading),
+                    model=model,
+                    budget=budget,
+                    policy=policy,
+                    dialect=dialect,
+                    open_calls=open_calls,
+                )
         if out is not None:
             write_file(out, json_text(packed.window.messages, indent=1) + "\n")
         if as_json:

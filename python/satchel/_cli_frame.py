@@ -1,6 +1,7 @@
 """What every command shares: options, how files are read, how errors and progress are shown.
 
-Exit codes: 0, or 2 for a wrong option or any ``SatchelError``. With ``--json`` exactly one JSON
+Exit codes: 0; 1 if ``lint``, ``repair`` or ``convert`` leave a conversation that its provider would
+reject; 2 for a wrong option or any ``SatchelError``. With ``--json`` exactly one JSON
 object goes to standard output, on an error ``{"error": ...}``; everything else that is said goes to
 standard error.
 """
@@ -22,7 +23,7 @@ from satchel.errors import InputError, SatchelError
 from satchel.reading import STDIN, Transcript, read_transcripts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from satchel.reading import Format
 
@@ -30,19 +31,24 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAILED",
+    "MOST_ROWS",
     "AsJson",
     "File",
     "FileFormat",
     "Files",
     "Reading",
+    "Rows",
     "SkipErrors",
     "app",
+    "concerning",
     "error_json",
     "known_model",
+    "not_read",
     "print_json",
     "progress",
     "reporting",
     "say_error",
+    "say_lines",
     "told_dialect",
 ]
 
@@ -51,6 +57,10 @@ FAILED: Final = 2
 app: Final = typer.Typer(
     name="satchel",
     help="Counts, checks, mends and converts agent transcripts, and packs their context window.",
+    epilog=(
+        "Exit codes: 0 done; 1 done, and lint, repair or convert found a conversation that its "
+        "provider would reject; 2 a wrong option, or a file that cannot be read or packed."
+    ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -73,6 +83,8 @@ FileFormat = Annotated[
 SkipErrors = Annotated[
     bool, typer.Option("--skip-errors", help="Go on behind a line that cannot be read, and say so.")
 ]
+Rows = Annotated[int, typer.Option(min=0, help="Most lines that are printed; 0 for all of them.")]
+MOST_ROWS: Final = 1_000
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -152,6 +164,40 @@ def reporting(*, as_json: bool) -> Generator[None]:
         finally:
             for warning in {str(warning.message): None for warning in caught}:
                 typer.echo(f"satchel: warning: {printable(warning)}", err=True)
+
+
+@contextmanager
+def concerning(file: str) -> Generator[None]:
+    """Lets errors name the file, and what to do about them on the command line."""
+    try:
+        yield
+    except SatchelError as error:
+        if error.code == "invalid_file":
+            raise
+        message = f"{file}: {error}"
+        if error.code == "open_calls":
+            message = f"{file}: calls at the end have no result yet: give --open-calls synthesize"
+        raise type(error)(
+            message, code=error.code, index=error.index, value=error.value, limit=error.limit
+        ) from error
+
+
+def say_lines(lines: Sequence[str], most: int, *, err: bool = False) -> None:
+    """Says so many lines, and how many more there are; 0 for all of them.
+
+    A damaged file may hold a hundred thousand findings, which nobody reads on a terminal.
+    """
+    shown = lines[:most] if most else lines
+    if shown:
+        typer.echo("\n".join(map(printable, shown)), err=err)
+    if len(shown) < len(lines):
+        typer.echo(f"... and {len(lines) - len(shown):,} more lines; --rows 0 shows all", err=err)
+
+
+def not_read(failures: Mapping[str, object]) -> str:
+    """The end of a summary that says how many files are not in it."""
+    count = len(failures)
+    return f"; {count:,} {'file' if count == 1 else 'files'} not read" if count else ""
 
 
 def say_error(error: SatchelError, file: str | None = None) -> None:

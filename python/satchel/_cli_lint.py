@@ -9,20 +9,23 @@ import typer
 
 from satchel._cli_frame import (
     FAILED,
+    MOST_ROWS,
     AsJson,
     FileFormat,
     Files,
     Reading,
+    Rows,
     SkipErrors,
     app,
     error_json,
     known_model,
+    not_read,
     print_json,
     progress,
     reporting,
     say_error,
+    say_lines,
 )
-from satchel._cli_text import printable
 from satchel.errors import SatchelError
 from satchel.reading import Transcript, transcript_files
 
@@ -55,6 +58,7 @@ def lint(
     ] = None,
     file_format: FileFormat = "auto",
     skip_errors: SkipErrors = False,
+    rows: Rows = MOST_ROWS,
     as_json: AsJson = False,
 ) -> None:
     """Check transcripts against the rules of their provider.
@@ -78,7 +82,7 @@ def lint(
         else:
             for file, failure in failures.items():
                 say_error(failure, file)
-            _print_lines(checked)
+            _print_lines(checked, failures, rows)
         if failures:
             raise typer.Exit(FAILED)
         if any(found.errors for found in checked):
@@ -99,17 +103,23 @@ def _check(conversation: Transcript, dialect: str | None) -> Checked:
     return Checked(conversation, chosen, found)
 
 
-def _print_lines(checked: list[Checked]) -> None:
+def _print_lines(checked: list[Checked], failures: dict[str, SatchelError], rows: int) -> None:
+    if not checked and failures:
+        return
+    lines: list[str] = []
     for one in checked:
         place = f"{one.conversation.source}, conversation {one.conversation.index + 1}"
-        for found in one.violations:
-            typer.echo(printable(f"{place}: {found}"))
+        lines += [f"{place}: {found}" for found in one.violations]
+        if not one.conversation.messages:
+            lines.append(f"{place}: no messages")
+    say_lines(lines, rows)
     errors = sum(one.errors for one in checked)
     total = sum(len(one.violations) for one in checked)
     rejected = sum(one.errors > 0 for one in checked)
     typer.echo(
         f"{len(checked):,} conversations, {rejected:,} not valid: "
         f"{errors:,} errors, {total - errors:,} warnings"
+        f"{not_read(failures)}"
     )
 
 

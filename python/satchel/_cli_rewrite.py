@@ -14,23 +14,28 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
+from satchel._arguments import shown
 from satchel._cli_files import check_out, json_text, replace_file, shown_json, write_file
 from satchel._cli_frame import (
     FAILED,
+    MOST_ROWS,
     AsJson,
     FileFormat,
     Files,
     Reading,
+    Rows,
     SkipErrors,
     app,
     error_json,
     known_model,
+    not_read,
     print_json,
     progress,
     reporting,
     say_error,
+    say_lines,
 )
-from satchel._cli_text import printable
+from satchel._dialects import DIALECTS
 from satchel.errors import InputError, SatchelError
 from satchel.reading import STDIN, Transcript, transcript_files
 
@@ -40,7 +45,6 @@ if TYPE_CHECKING:
     from satchel.converting import Loss
 
 _INVALID: Final = 1
-_DIALECTS: Final = frozenset({"openai", "openai-responses", "anthropic", "gemini", "bedrock"})
 _KEYS: Final = ("messages", "input", "contents")
 
 
@@ -124,6 +128,7 @@ def repair(
     in_place: InPlace = False,
     file_format: FileFormat = "auto",
     skip_errors: SkipErrors = False,
+    rows: Rows = MOST_ROWS,
     as_json: AsJson = False,
 ) -> None:
     """Mend transcripts so that their provider accepts them.
@@ -158,7 +163,7 @@ def repair(
 
     with reporting(as_json=as_json):
         reading = _Rewriting(files, out, file_format, in_place=in_place, skip_errors=skip_errors)
-        reading.run(mended, "mending", as_json=as_json)
+        reading.run(mended, "mending", rows=rows, as_json=as_json)
 
 
 @app.command()
@@ -173,6 +178,7 @@ def convert(
     in_place: InPlace = False,
     file_format: FileFormat = "auto",
     skip_errors: SkipErrors = False,
+    rows: Rows = MOST_ROWS,
     as_json: AsJson = False,
 ) -> None:
     """Convert transcripts to the message format of another provider.
@@ -205,12 +211,12 @@ def convert(
         )
 
     with reporting(as_json=as_json):
-        if target not in _DIALECTS:
-            known = ", ".join(sorted(_DIALECTS))
-            message = f"no dialect of that name; known: {known}"
+        if target not in DIALECTS:
+            known = ", ".join(sorted(DIALECTS))
+            message = f"no dialect {shown(target)}; known: {known}"
             raise InputError(message, code="unknown_dialect")
         reading = _Rewriting(files, out, file_format, in_place=in_place, skip_errors=skip_errors)
-        reading.run(converted, "converting", as_json=as_json)
+        reading.run(converted, "converting", rows=rows, as_json=as_json)
 
 
 def _errors(messages: list[Any], dialect: str, request: tuple[Any, Any], model: str | None) -> int:
@@ -253,7 +259,9 @@ class _Rewriting:
         if out is not None:
             check_out(out, self._named)
 
-    def run(self, rewrite: Callable[[Transcript], Rewritten], doing: str, *, as_json: bool) -> None:
+    def run(
+        self, rewrite: Callable[[Transcript], Rewritten], doing: str, *, rows: int, as_json: bool
+    ) -> None:
         """Does all of it, and ends the command with its exit code where that is not 0."""
         done: dict[str, list[Rewritten]] = {}
         failures: dict[str, SatchelError] = {}
@@ -279,7 +287,7 @@ class _Rewriting:
             if is_printed:
                 typer.echo(_conversations(found, ascii_only=True), nl=False)
             # Where the conversations themselves are printed, everything else is said beside them.
-            _say(found, to_err=is_printed)
+            _say(found, failures, rows, to_err=is_printed)
         if failures:
             raise typer.Exit(FAILED)
         if any(one.errors_after for one in found):
@@ -296,7 +304,7 @@ def _write_back(file: str, found: list[Rewritten]) -> None:
     """Puts the conversations in the place of their file, in its own form where it has one."""
     if not any(one.is_changed for one in found):
         return
-    foreign = {one.conversation.format for one in found} - _DIALECTS
+    foreign = {one.conversation.format for one in found} - set(DIALECTS)
     if foreign:
         name = min(foreign)
         message = f"a file of {name} cannot be written in place, its program could not read it"
@@ -330,23 +338,30 @@ def _same_form(before: str, found: list[Rewritten]) -> str:
     return _conversations(found)
 
 
-def _say(found: list[Rewritten], *, to_err: bool) -> None:
+def _say(
+    found: list[Rewritten], failures: dict[str, SatchelError], rows: int, *, to_err: bool
+) -> None:
     """One line for each loss and each conversation that changed, and a total."""
+    if not found and failures:
+        return
+    lines: list[str] = []
     for one in found:
         place = f"{one.conversation.source}, conversation {one.conversation.index + 1}"
-        for loss in one.losses:
-            typer.echo(printable(f"{place}: {loss}"), err=to_err)
+        lines += [f"{place}: {loss}" for loss in one.losses]
+        if not one.conversation.messages:
+            lines.append(f"{place}: no messages")
         if one.dialect == one.conversation.dialect and one.is_changed:
             gone = len(one.conversation.messages) - one.kept
-            line = f"{place}: {gone:,} messages became {len(one.messages) - one.kept:,}"
-            typer.echo(printable(line), err=to_err)
+            lines.append(f"{place}: {gone:,} messages became {len(one.messages) - one.kept:,}")
+    say_lines(lines, rows, err=to_err)
     changed = sum(one.is_changed for one in found)
     losses = sum(len(one.losses) for one in found)
     before = sum(one.errors_before for one in found)
     after = sum(one.errors_after for one in found)
     typer.echo(
         f"{len(found):,} conversations, {changed:,} changed: "
-        f"{before:,} errors before, {after:,} after, {losses:,} losses",
+        f"{before:,} errors before, {after:,} after, {losses:,} losses"
+        f"{not_read(failures)}",
         err=to_err,
     )
 

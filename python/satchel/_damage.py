@@ -8,9 +8,10 @@ the history before it is packed, a window after it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core
+from satchel._arguments import one_of
 from satchel.errors import InputError
 from satchel.linting import lint, traits_of
 
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
     from satchel.linting import Violation
 
-__all__ = ["OnDamage", "Repairs", "checked"]
+__all__ = ["DAMAGE", "OnDamage", "Repairs", "checked"]
 
 OnDamage = Literal["repair", "raise"]
 
-_DAMAGE: Final = frozenset({"invalid_message", "orphan_result", "duplicate_result"})
+DAMAGE: Final = frozenset({"invalid_message", "orphan_result", "duplicate_result"})
 """Codes of a history that cannot be packed as it is, and may be after a repair."""
 
 
@@ -33,10 +34,7 @@ def checked(on_damage: OnDamage) -> OnDamage:
     Raises:
         InputError: ``invalid_value``.
     """
-    if on_damage not in ("repair", "raise"):
-        message = f"on_damage is {on_damage!r}, must be 'repair' or 'raise'"
-        raise InputError(message, code="invalid_value")
-    return on_damage
+    return cast("OnDamage", one_of("on_damage", on_damage, ("repair", "raise")))
 
 
 class Repairs:
@@ -136,7 +134,7 @@ class Repairs:
         return self._mended(messages, for_planner=False)
 
     def _may_mend(self, error: InputError) -> bool:
-        return self._is_on and error.code in _DAMAGE and error.index is not None
+        return self._is_on and error.code in DAMAGE and error.index is not None
 
     def _mended(self, messages: list[Any], *, for_planner: bool = True) -> list[Any]:
         system, tools = self._request()

@@ -6,7 +6,6 @@ from there. Outside, every index means the caller's messages. Here are both, and
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter as Tally
 from contextlib import contextmanager
@@ -242,7 +241,11 @@ class Era:
             if error.index is None or self.opening is None or error.code == "invalid_event":
                 raise
             index = self.outside(error.index)
-            text = re.sub(rf"\bmessage {error.index}\b", f"message {index}", str(error), count=1)
+            text = str(error)
+            # The core's sentences about a message begin with its index.
+            mine = f"message {error.index}"
+            if text.startswith((f"{mine} ", f"{mine}:")):
+                text = f"message {index}{text.removeprefix(mine)}"
             raise type(error)(
                 text, code=error.code, index=index, value=error.value, limit=error.limit
             ) from error.__cause__

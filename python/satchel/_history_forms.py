@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from satchel._dialects import DIALECTS, Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,21 +25,11 @@ __all__ = [
 Message: TypeAlias = dict[str, Any]
 """One message of a history, as the provider's JSON has it."""
 
-Dialect: TypeAlias = Literal["openai", "openai-responses", "anthropic", "gemini", "bedrock"]
-
 Content: TypeAlias = str | list[str | None]
 """One text, or several parts: texts, and None for an image."""
 
 Row: TypeAlias = tuple[str, str, dict[str, Any], Content]
 """A call and its result: id, name of the tool, arguments, content of the result."""
-
-DIALECTS: Final[tuple[Dialect, ...]] = (
-    "openai",
-    "openai-responses",
-    "anthropic",
-    "gemini",
-    "bedrock",
-)
 
 INSTRUCTED: Final = frozenset({"openai", "openai-responses"})
 """Dialects with instructions among the messages."""

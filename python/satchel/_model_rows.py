@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
+from satchel._arguments import name_of_type, shown
 from satchel.errors import InputError
 
 __all__ = [
@@ -90,7 +91,7 @@ _LEAST: Final = {"window": 1, "name_overhead": -16, "tool_enum": -16}
 
 def normalised(name: object) -> str:
     if not isinstance(name, str) or not name.strip():
-        message = f"a model name is {name!r}, expected a string that is not empty"
+        message = f"a model name is {shown(name)}, expected a string that is not empty"
         raise InputError(message, code="invalid_value")
     return name.strip().lower()
 
@@ -98,16 +99,16 @@ def normalised(name: object) -> str:
 def checked(name: str, fields: object) -> Fields:
     """A copy of one row's fields, each of the right type and in range."""
     if not isinstance(fields, dict):
-        message = f"model {name!r} is {type(fields).__name__}, expected a table"
+        message = f"model {shown(name)} is {name_of_type(fields)}, expected a table"
         raise InputError(message, code="invalid_value")
     row = dict(cast("Fields", fields))
     for field, value in row.items():
         problem = _problem(field, value)
         if problem is not None:
-            message = f"{field!r} of model {name!r} {problem}"
+            message = f"{shown(field)} of model {shown(name)} {problem}"
             raise InputError(message, code="invalid_value")
     if row.get("exact") and (row.get("factor", 1) != 1 or row.get("margin", 0) != 0):
-        message = f"model {name!r} is exact, so its factor is 1 and its margin 0"
+        message = f"model {shown(name)} is exact, so its factor is 1 and its margin 0"
         raise InputError(message, code="invalid_value")
     return row
 
@@ -124,23 +125,26 @@ def _problem(field: str, value: object) -> str | None:
         least = _LEAST.get(field, 0)
         fits, expected = _is_whole(value, least), f"a whole number of at least {least}"
     elif field == "tool_style":
-        fits, expected = value in TOOL_STYLES, f"one of {', '.join(TOOL_STYLES)}"
+        fits, expected = (
+            isinstance(value, str) and value in TOOL_STYLES,
+            f"one of {', '.join(TOOL_STYLES)}",
+        )
     elif field in {"images", "cache"}:
         return _problem_of_rules(field, value)
     elif field == "factors":
         fits, expected = _is_factors(value), f"numbers for {', '.join(CONTENT_KINDS)}"
     else:
         return "is no field of a model"
-    return None if fits else f"is {value!r}, expected {expected}"
+    return None if fits else f"is {shown(value)}, expected {expected}"
 
 
 def _problem_of_rules(field: str, value: object) -> str | None:
     """What is wrong with the rules of images or of a prompt cache: a shipped name, or a table."""
     named = shipped().images if field == "images" else shipped().caches
     if isinstance(value, str):
-        return None if value in named else f"is {value!r}, expected one of {', '.join(named)}"
+        return None if value in named else f"is {shown(value)}, expected one of {', '.join(named)}"
     if not isinstance(value, Mapping):
-        return f"is {value!r}, expected a name or a table"
+        return f"is {shown(value)}, expected a name or a table"
     fields = set(cast("Mapping[object, object]", value))
     if field == "cache" and fields != set(CACHE_FIELDS):
         return f"has the fields {sorted(map(str, fields))}, expected {', '.join(CACHE_FIELDS)}"

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "ToolCall", "calls_in", "parsed", "results_of"]
 
 
+_DEPTH: Final = 4
+"""Lists of lists of pieces that are looked into."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call as it stands in a reply.
@@ -50,15 +54,18 @@ class Answer:
     is_error: bool = False
 
 
-def calls_in(reply: object, dialect: str) -> list[ToolCall] | None:
+def calls_in(reply: object, dialect: str, depth: int = 0) -> list[ToolCall] | None:
     """Every call in a reply of ``dialect``, or in a list of its pieces; None if it is none.
 
     A reply is an assistant message, an item, a block or a call, as a dict or a client's object.
     """
     if isinstance(reply, (list, tuple)):
+        # A list may stand in itself.
+        if depth == _DEPTH:
+            return None
         found: list[ToolCall] = []
         for piece in cast("Sequence[object]", reply):
-            calls = calls_in(piece, dialect)
+            calls = calls_in(piece, dialect, depth + 1)
             if calls is None:
                 return None
             found += calls
@@ -72,8 +79,11 @@ def calls_in(reply: object, dialect: str) -> list[ToolCall] | None:
         "gemini": _part,
         "bedrock": _tool_use,
     }
-    calls_of = read[dialect](reply)
-    return None if calls_of is None else list(calls_of)
+    try:
+        calls_of = read[dialect](reply)
+        return None if calls_of is None else list(calls_of)
+    except RecursionError:  # it holds itself
+        return None
 
 
 def results_of(answered: Sequence[tuple[ToolCall, Answer]], dialect: str) -> list[Any]:

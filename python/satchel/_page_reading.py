@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel import _core
+from satchel._arguments import MOST_WHOLE, plain_text, whole_number
 from satchel.errors import InputError, PageNotFoundError
 
 if TYPE_CHECKING:
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
 
     from satchel._era import Era
 
-__all__ = ["PAGE_TOOL_NAME", "Source", "check_whole", "read_page", "source_of", "split_lines"]
+__all__ = ["PAGE_TOOL_NAME", "Source", "read_page", "source_of", "split_lines"]
 
 PAGE_TOOL_NAME: Final = "page_in"
 """The name of the tool with which a model reads pages; the notes in windows speak of it."""
 
 _PAIR: Final = 2
-_MOST: Final = 2**53
 """The largest index or line number: far above any history, and exact in every JSON reader."""
 
 
@@ -58,16 +58,16 @@ def read_page(
         PageNotFoundError: ``page_not_found``.
         InputError: ``invalid_value``.
     """
-    _check_text(pointer, "pointer")
+    plain_text("pointer", pointer)
     if pattern is not None:
-        _check_text(pattern, "pattern")
+        plain_text("pattern", pattern)
     if lines is not None:
         given: object = lines
         if not isinstance(given, (tuple, list)) or len(cast("Sequence[object]", given)) != _PAIR:
             message = "lines must be two line numbers, the first and the last"
             raise InputError(message, code="invalid_value")
         for line in lines:
-            check_whole(line, "a line number", least=1)
+            whole_number("a line number", line, least=1, most=MOST_WHOLE)
         lines = (lines[0], lines[1])
     if len(eras) > 1 and _is_index(eras, pointer):
         pages = (era.core.page_in(pointer, pattern=None, lines=None) for era in reversed(eras))
@@ -82,7 +82,7 @@ def read_page(
 
 def source_of(eras: Sequence[Era], pointer: str) -> Source:
     """The page behind a pointer as a model reads it; arguments and errors as in `read_page`."""
-    _check_text(pointer, "pointer")
+    plain_text("pointer", pointer)
     if _is_index(eras, pointer):
         text = "".join(era.core.page_source(pointer)[0] for era in reversed(eras))
         return Source(pointer.strip(), text, None, "", "index")
@@ -147,34 +147,3 @@ def _selected(text: str, pattern: str | None, lines: tuple[int, int] | None) -> 
         if (lines is None or lines[0] <= number <= lines[1])
         and (pattern is None or pattern in line)
     )
-
-
-def _check_text(value: object, name: str) -> None:
-    """Only text that has a UTF-8 form can be looked for.
-
-    Raises:
-        InputError: ``invalid_value``.
-    """
-    if not isinstance(value, str):
-        message = f"{name} must be a str, not {type(value).__name__}"
-        raise InputError(message, code="invalid_value")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        message = f"{name} must not hold lone surrogates"
-        raise InputError(message, code="invalid_value") from error
-
-
-def check_whole(value: object, name: str, *, least: int) -> None:
-    """Whole numbers as the core takes them.
-
-    Raises:
-        InputError: ``invalid_value``.
-    """
-    if not isinstance(value, int) or isinstance(value, bool):
-        message = f"{name} must be an int, not {type(value).__name__}"
-        raise InputError(message, code="invalid_value")
-    limit = least if value < least else _MOST
-    if not least <= value <= _MOST:
-        message = f"{name} is {value}, must be from {least} to {_MOST}"
-        raise InputError(message, code="invalid_value", value=value, limit=limit)

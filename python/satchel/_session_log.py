@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from satchel import _core
+from satchel._arguments import whole_number
 from satchel.errors import InputError, SatchelError, StoreError
 from satchel.stores.base import Entry, conflict
 from satchel.stores.codec import decode, encode
@@ -215,9 +216,7 @@ class SessionLog:
         Raises:
             InputError: ``invalid_value`` if there are not as many.
         """
-        if isinstance(messages, bool) or not isinstance(cast("object", messages), int):
-            message = f"a number of messages must be an int, not {type(messages).__name__}"
-            raise InputError(message, code="invalid_value")
+        whole_number("messages", messages)
         entries = await self.store.read(self.session_id)
         ends = [at + 1 for at, entry in enumerate(entries) if entry.kind == "message"]
         if not 0 <= messages <= len(ends):

@@ -15,9 +15,10 @@ import math
 import re
 from collections import Counter as Tally
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core
+from satchel._arguments import one_of
 from satchel._page_reading import source_of
 from satchel.errors import InputError, PageNotFoundError
 from satchel.paging import fence
@@ -68,10 +69,7 @@ def checked_stakes(stakes: Stakes) -> Stakes:
     Raises:
         InputError: ``invalid_value``.
     """
-    if stakes not in ("normal", "high"):
-        message = f"stakes is {stakes!r}, must be 'normal' or 'high'"
-        raise InputError(message, code="invalid_value")
-    return stakes
+    return cast("Stakes", one_of("stakes", stakes, ("normal", "high")))
 
 
 def claims(eras: Sequence[Era]) -> list[Claim]:

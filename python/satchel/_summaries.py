@@ -14,7 +14,7 @@ from satchel.compaction import CompactionReport, is_worth_it, part_due, summary_
 from satchel.errors import CompactionError, StoreError, SummaryError
 from satchel.policy import SummarySettings
 from satchel.summarize.extractive import ExtractiveSummarizer
-from satchel.summarize.writing import write_summary
+from satchel.summarize.writing import Attempt, write_summary
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -137,7 +137,10 @@ class Summaries:
         except SummaryError as error:
             _LOG.warning("summary failed: %s", error.code)
             self.newest = CompactionReport(
-                outcome="failed", covers=(part.first, part.end), requests=error.value or 0
+                outcome="failed",
+                covers=(part.first, part.end),
+                requests=error.value or 0,
+                failures=(Attempt(summarizer="all", code=error.code, message=str(error)),),
             )
             return self.newest
         async with self._lock:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel import models
+from satchel._arguments import MOST_WHOLE, invalid, name_of_type, optional_text, whole_number
 from satchel._damage import OnDamage, checked
 from satchel.counting import Counter
 from satchel.counting import counter as counter_of
@@ -56,20 +57,17 @@ class Budget:
             ("tokens", self.tokens, 1),
             ("reserve_tokens", self.reserve_tokens, 0),
         ):
-            if value is None:
-                continue
-            if not isinstance(cast("object", value), int) or isinstance(value, bool):
-                message = f"budget {name} must be an int, not {type(value).__name__}"
-                raise InputError(message, code="invalid_value")
-            if value < least:
-                message = f"budget {name} is {value}, must be at least {least}"
-                raise InputError(message, code="invalid_value", value=value, limit=least)
+            if value is not None:
+                whole_number(f"budget {name}", value, least=least, most=MOST_WHOLE)
         if self.tokens is not None and self.reserve_tokens is not None:
             message = "give tokens or reserve_tokens: tokens is already without the reserve"
             raise InputError(message, code="invalid_value")
 
     def resolve(self, model: models.Model) -> int:
         """The input tokens for ``model``."""
+        if not isinstance(cast("object", model), models.Model):
+            message = f"model must be a satchel.models.Model, not {name_of_type(model)}"
+            raise invalid(message)
         if self.tokens is not None:
             return self.tokens
         return model.input_budget(reserve_tokens=self.reserve_tokens)
@@ -124,13 +122,14 @@ class Assembler:
     ) -> None:
         self._on_damage: Final = checked(on_damage)
         known = models.get(model)
+        optional_text("dialect", dialect)
         sizes = budget if isinstance(budget, Budget) else Budget(budget)
         self._model: Final = model
         self._budget: Final = sizes.resolve(known)
         self._policy: Final = Policy.preset(policy) if isinstance(policy, str) else policy
         if not isinstance(cast("object", self._policy), Policy):
-            message = f"policy must be a preset's name or a Policy, not {type(policy).__name__}"
-            raise InputError(message, code="invalid_value")
+            message = f"policy must be a preset's name or a Policy, not {name_of_type(policy)}"
+            raise invalid(message)
         if counter is None:
             self._counter = counter_of(model)
         else:
@@ -255,8 +254,8 @@ class Assembler:
             "kind": "settings",
             "at": 0,
             **self._settings,
-            "system_tokens": system_tokens,
-            "tools_tokens": tools_tokens,
+            "system_tokens": whole_number("system_tokens", system_tokens),
+            "tools_tokens": whole_number("tools_tokens", tools_tokens),
         }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from satchel import _core
+from satchel._arguments import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,6 +99,8 @@ def convert(
         >>> found.system
         'Be brief.'
     """
+    plain_text("source", source)
+    plain_text("target", target)
     converted, system, tools, rows = _core.convert_messages(
         messages, source, target, system=system, tools=tools
     )

@@ -12,6 +12,7 @@ import os
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
+from satchel._arguments import plain_text, shown
 from satchel._core import Counter, MessageTokens
 from satchel.errors import InputError
 
@@ -97,9 +98,7 @@ def counter(
         >>> counter("claude-sonnet-4-5").exact
         False
     """
-    if not isinstance(cast("object", model_or_encoding), str):
-        message = f"model_or_encoding must be a str, not {type(model_or_encoding).__name__}"
-        raise InputError(message, code="invalid_value")
+    plain_text("model_or_encoding", model_or_encoding)
     if tokenizer is not None:
         return _counter_with(model_or_encoding, tokenizer)
     try:
@@ -215,13 +214,14 @@ class TokenizerFile:
             from tokenizers import Tokenizer  # noqa: PLC0415 - an optional package
         except ImportError as error:
             message = (
-                f"{path!r} needs the package tokenizers: install satchel with the extra tokenizers"
+                f"{shown(path)} needs the package tokenizers: "
+                "install satchel with the extra tokenizers"
             )
             raise InputError(message, code="invalid_value") from error
         try:
             tokenizer = Tokenizer.from_file(path)
         except Exception as error:  # the package raises plain Exception for every fault
-            message = f"{path!r} cannot be read as a tokenizer: {error}"
+            message = f"{shown(path)} cannot be read as a tokenizer: {error}"
             raise InputError(message, code="invalid_value") from error
         # A file may ask for cuts and padding, which are no part of a count.
         tokenizer.no_truncation()

@@ -10,7 +10,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel import _core
-from satchel.errors import GuardError, InputError
+from satchel._arguments import whole_number
+from satchel.errors import GuardError
 from satchel.linting import lint
 from satchel.state import MAX_STEPS, AgentState
 
@@ -40,7 +41,7 @@ class StepGuard:
     __slots__ = ("_max_steps", "_steps")
 
     def __init__(self, max_steps: int = MAX_STEPS) -> None:
-        self._max_steps: Final = _at_least_one("max_steps", max_steps)
+        self._max_steps: Final = whole_number("max_steps", max_steps, least=1)
         self._steps = 0
 
     @property
@@ -96,10 +97,8 @@ class LoopGuard:
     __slots__ = ("_calls", "_dialect", "_open", "_repeats", "_step", "_steps")
 
     def __init__(self, repeats: int = 3, *, dialect: str | None = None) -> None:
-        if _at_least_one("repeats", repeats) == 1:
-            message = "repeats is 1, must be at least 2: any call would be one too many"
-            raise InputError(message, code="invalid_value", value=1, limit=2)
-        self._repeats: Final = repeats
+        # With 1 any call would be one too many.
+        self._repeats: Final = whole_number("repeats", repeats, least=2)
         self._dialect = dialect
         if dialect is not None:
             lint([], dialect)  # which says what is wrong with the name
@@ -224,13 +223,3 @@ def _shown(name: str) -> str:
 def _step_limit(step: int, limit: int) -> GuardError:
     message = f"step {step} is beyond the limit of {limit} steps"
     return GuardError(message, code="step_limit", value=step, limit=limit)
-
-
-def _at_least_one(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        message = f"{name} must be an int, not {type(value).__name__}"
-        raise InputError(message, code="invalid_value")
-    if value < 1:
-        message = f"{name} is {value}, must be at least 1"
-        raise InputError(message, code="invalid_value", value=value, limit=1)
-    return value

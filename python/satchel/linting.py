@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from satchel import _core, models
+from satchel._arguments import plain_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -125,6 +126,7 @@ def lint(
         >>> lint([{"role": "tool", "tool_call_id": "a", "content": "42"}], "openai")[0].code
         'oc2_orphan_result'
     """
+    plain_text("dialect", dialect)
     traits = traits_of(model)
     same_prompt = True
     if previous is not None:

@@ -17,6 +17,7 @@ The first call reads the file (about 3 ms); a name that was asked before costs o
 
 from __future__ import annotations
 
+import os
 import threading
 import tomllib
 import warnings
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, Unpack, cast
 
+from satchel._arguments import invalid, name_of_type, shown, whole_number
 from satchel._model_rows import (
     TOOL_COSTS,
     Fields,
@@ -275,9 +277,7 @@ class Model:
         """
         if reserve_tokens is None:
             reserve_tokens = min(self.output_limit, self.window // _RESERVE_SHARE)
-        elif reserve_tokens < 0:
-            message = f"reserve_tokens is {reserve_tokens}, expected at least 0"
-            raise InputError(message, code="invalid_value", value=reserve_tokens, limit=0)
+        reserve_tokens = whole_number("reserve_tokens", reserve_tokens)
         budget = max(0, self.window - reserve_tokens)
         return budget if self.input_limit is None else min(budget, self.input_limit)
 
@@ -357,8 +357,8 @@ def get(name: str) -> Model:
     model = _find(normalised(name), _registered.rows)
     if not model.known:
         warnings.warn(
-            f"model {name!r} is not known: cautious figures of the family {model.family!r} are "
-            "used; satchel.models.register(...) sets its own",
+            f"model {shown(name)} is not known: cautious figures of the family {model.family!r} "
+            "are used; satchel.models.register(...) sets its own",
             UnknownModelWarning,
             stacklevel=2,
         )
@@ -402,19 +402,27 @@ def register_file(path: str | PathLike[str]) -> list[str]:
     Raises:
         InputError: ``invalid_value`` if the file cannot be read or a field is at fault.
     """
+    if not isinstance(cast("object", path), str | os.PathLike):
+        message = f"path must be a str or os.PathLike, not {name_of_type(path)}"
+        raise invalid(message)
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs more to import than all of this
             document: Fields = tomllib.load(file)
     except (OSError, ValueError) as error:
-        message = f"model file {str(path)!r} cannot be read: {error}"
+        message = f"model file {shown(str(path))} cannot be read: {_reason(error)}"
         raise InputError(message, code="invalid_value") from error
     models = document.pop("models", None)
     if document or not isinstance(models, dict):
-        message = f'model file {str(path)!r}: expected tables [models."name"] and nothing else'
+        message = f'model file {shown(str(path))}: expected tables [models."name"] and nothing else'
         raise InputError(message, code="invalid_value")
     tables = cast("Fields", models)
     _registered.add({normalised(name): checked(name, fields) for name, fields in tables.items()})
     return list(tables)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """Why, without the file's name, which the sentence has already."""
+    return error.strerror or "" if isinstance(error, OSError) else str(error)
 
 
 def unregister(name: str) -> None:
@@ -458,7 +466,7 @@ class _Registered:
         with self._lock:
             left = dict(self.rows.by_name)
             if left.pop(name, None) is None:
-                message = f"model {name!r} is not registered"
+                message = f"model {shown(name)} is not registered"
                 raise InputError(message, code="unknown_model")
             self.rows = _Rows(left)
 
@@ -485,8 +493,8 @@ def _find(key: str, rows: _Rows) -> Model:
     found = shipped_fields(bare)
     if own is None and found is None:
         message = (
-            f"model {key!r} is not known; register it with "
-            f"satchel.models.register({key!r}, window=..., encoding=...)"
+            f"model {shown(key)} is not known; register it with "
+            f"satchel.models.register({shown(key)}, window=..., encoding=...)"
         )
         raise InputError(message, code="unknown_model")
     data = shipped()
@@ -522,7 +530,7 @@ def _drop_what_it_replaces(fields: Fields, own: Fields) -> None:
 def _model(key: str, fields: Fields, *, known: bool) -> Model:
     missing = [field for field in ("window", "encoding") if field not in fields]
     if missing:
-        message = f"model {key!r} needs {' and '.join(missing)}: its family is not known"
+        message = f"model {shown(key)} needs {' and '.join(missing)}: its family is not known"
         raise InputError(message, code="invalid_value")
     factor = float(fields.get("factor", 1))
     factors = fields.get("factors", dict.fromkeys(ContentFactors._fields, factor))

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from satchel._arguments import plain_text
 from satchel._page_calls import Answer, parsed
 from satchel._page_reading import PAGE_TOOL_NAME, split_lines
 from satchel.converting import convert
@@ -109,6 +110,7 @@ def page_tool(dialect: str) -> dict[str, Any]:
         >>> page_tool("anthropic")["name"]
         'page_in'
     """
+    plain_text("dialect", dialect)
     [tool] = convert([], "openai", dialect, tools=[{"type": "function", "function": _TOOL}]).tools
     return cast("dict[str, Any]", tool)
 

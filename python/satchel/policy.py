@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import tomllib
+from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from satchel._arguments import invalid, name_of_type, shown
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from os import PathLike
 
 __all__ = [
     "Cache",
@@ -374,9 +375,9 @@ class Policy(BaseModel):
         Raises:
             InputError: ``invalid_value`` for any other name.
         """
-        if name not in _PRESETS:
-            message = f"no policy {name!r}; presets: {', '.join(_PRESETS)}"
-            raise InputError(message, code="invalid_value")
+        if not isinstance(cast("object", name), str) or name not in _PRESETS:
+            message = f"no policy {shown(name)}; presets: {', '.join(_PRESETS)}"
+            raise invalid(message)
         return cls.model_validate({"name": name, **_PRESETS[name]})
 
     @classmethod
@@ -391,6 +392,9 @@ class Policy(BaseModel):
         try:
             if isinstance(source, str):
                 settings = tomllib.loads(source)
+            elif not isinstance(cast("object", source), PathLike):
+                message = f"source must be TOML text or a path, not {name_of_type(source)}"
+                raise invalid(message)
             else:
                 with open(source, "rb") as file:  # noqa: PTH123 - any os.PathLike, not only Path
                     settings = tomllib.load(file)

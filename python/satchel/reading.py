@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
 
+from satchel._arguments import invalid, listed, name_of_type, one_of, shown
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ Format = Literal[
     "intercode",
     "sharegpt",
 ]
+_MOST_CHARS: Final = 400
+"""Of a path in an error."""
+
 FORMATS: Final[tuple[str, ...]] = get_args(Format)
 """Names of the formats; ``"auto"`` detects which one a file is in."""
 
@@ -156,21 +160,44 @@ def read_transcripts(
         ...     [transcript.index for transcript in read_transcripts(file.name)]
         [0, 1]
     """
-    if format != "auto" and format not in FORMATS:
-        known = ", ".join(("auto", *FORMATS))
-        message = f"format is no known one; known: {known}"
-        raise InputError(message, code="invalid_value")
-    if on_error not in {"raise", "skip"}:
-        message = "on_error must be 'raise' or 'skip'"
-        raise InputError(message, code="invalid_value")
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    one_of("format", format, ("auto", *FORMATS))
+    one_of("on_error", on_error, ("raise", "skip"))
+    if on_read is not None and not callable(on_read):
+        message = f"on_read must be a function, not {name_of_type(on_read)}"
+        raise invalid(message)
+    # A number would be taken for an open file of this process.
+    is_one = isinstance(paths, str | os.PathLike)
+    given: list[Any] = [paths] if is_one else listed("paths", cast("Any", paths), of="paths")
     report = None if on_error == "raise" else _warn
-    return _read_all([os.fspath(path) for path in given], format, report, on_read)
+    return _read_all([_path(path) for path in given], format, report, on_read)
+
+
+def _path(path: object) -> str:
+    """A path as a string; what raises when it is asked for one comes out."""
+    found = path
+    if isinstance(path, os.PathLike):
+        found = os.fspath(cast("os.PathLike[str]", path))
+    if not isinstance(found, str):
+        message = f"paths must hold paths as str or os.PathLike, one is {shown(found)}"
+        raise invalid(message)
+    if "\0" in found or not _is_encodable(found):
+        # Escaped bytes of a file's name (surrogateescape) are fine, half a character is not.
+        message = f"paths must be names that a file can have, one is {shown(found)}"
+        raise invalid(message)
+    return found
+
+
+def _is_encodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def transcript_files(path: str) -> list[str]:
     """The path itself or, if it is a folder, the files in it that may be transcripts, sorted."""
-    if path == STDIN or not Path(path).is_dir():
+    if path == STDIN or not os.path.isdir(path):  # noqa: PTH112 - Path raises for long names
         return [path]
     found = sorted(Path(path).rglob("*"))
     chosen = [file for file in found if file.suffix in _SUFFIXES and file.is_file()]
@@ -189,7 +216,13 @@ def _is_aider(file: Path) -> bool:
 
 def file_error(source: str, what: str, *, line: int | None = None) -> InputError:
     """An ``invalid_file`` error about ``source``, ready to be raised."""
-    name = "standard input" if source == STDIN else source
+    name = (
+        "standard input"
+        if source == STDIN
+        else source
+        if len(source) <= _MOST_CHARS
+        else f"...{source[-_MOST_CHARS:]}"
+    )
     place = name if line is None else f"{name}, line {line}"
     return InputError(f"{place}: {what}", code="invalid_file")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from satchel import _core
+from satchel._arguments import one_of, plain_text
 from satchel.linting import traits_of
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def repair(
         >>> repair([{"role": "user", "content": "hi"}, late], "openai", mode="drop")
         [{'role': 'user', 'content': 'hi'}]
     """
+    plain_text("dialect", dialect)
+    one_of("mode", mode, ("synthesize", "drop", "flatten"))
     return _core.repair_messages(
         messages,
         dialect,

@@ -19,7 +19,7 @@ from satchel.assembler import Assembler
 from satchel.errors import CompactionError, InputError
 from satchel.overflow import is_overflow_error, overflow_details
 from satchel.stores import open_store
-from satchel.stores.base import Entry, check_id
+from satchel.stores.base import Entry, check_id, checked_limit
 from satchel.stores.codec import decode, encode
 from satchel.summarize.base import Summarizer
 from satchel.usage import Calibration, usage_tokens
@@ -306,12 +306,8 @@ class Session:
         async with self._lock:
             await self._log.refresh()
             found = self._log.working_set.messages
-        if limit is None:
-            return found
-        if isinstance(limit, bool) or not isinstance(cast("object", limit), int) or limit < 0:
-            message = f"limit must be None or an int from 0, not {limit!r:.40}"
-            raise InputError(message, code="invalid_value")
-        return found[len(found) - min(limit, len(found)) :]
+        most = checked_limit(limit)
+        return found if most is None else found[len(found) - min(most, len(found)) :]
 
     async def events(self) -> tuple[Mapping[str, Any], ...]:
         """All events of the log."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import operator
-import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from satchel import _core
-from satchel.errors import InputError
+from satchel._arguments import invalid, optional_text, plain_texts, whole_number
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from satchel.counting import AnyCounter
 
 __all__ = ["Structure", "Trimmed", "trim_text"]
@@ -96,16 +95,18 @@ def trim_text(
     """
     if (max_tokens is None) == (max_chars is None):
         message = "exactly one of max_tokens and max_chars is given"
-        raise _invalid(message)
+        raise invalid(message)
     limit = (
-        _whole("max_tokens", max_tokens) if max_chars is None else _whole("max_chars", max_chars)
+        whole_number("max_tokens", max_tokens)
+        if max_chars is None
+        else whole_number("max_chars", max_chars)
     )
     trimmed, structure, left_out = _core.trim_text(
         text,
         limit=limit,
         counter=_counter(counter) if max_chars is None else None,
-        pointer="" if pointer is None else pointer,
-        matching=_literals(matching),
+        pointer=optional_text("pointer", pointer) or "",
+        matching=plain_texts("matching", matching),
     )
     return Trimmed(text=trimmed, structure=cast("Structure", structure), left_out_lines=left_out)
 
@@ -114,29 +115,3 @@ def _counter(counter: AnyCounter | None) -> _core.Counter:
     if isinstance(counter, _core.Counter):
         return counter
     return _core.Counter(_DEFAULT_ENCODING if counter is None else counter)
-
-
-def _literals(matching: Iterable[str]) -> list[str]:
-    given: object = matching
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        message = f"matching is a sequence of strings, got {type(given).__name__}"
-        raise _invalid(message)
-    return list(matching)
-
-
-def _whole(name: str, value: object) -> int:
-    try:
-        number = None if isinstance(value, bool) else operator.index(cast("int", value))
-    except TypeError:
-        number = None
-    if number is None:
-        message = f"{name} is a whole number from 0, got {type(value).__name__}"
-        raise _invalid(message)
-    if number < 0:
-        message = f"{name} is {number}, at least 0"
-        raise InputError(message, code="invalid_value", value=number, limit=0)
-    return min(number, sys.maxsize)
-
-
-def _invalid(message: str) -> InputError:
-    return InputError(message, code="invalid_value")

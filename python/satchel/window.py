@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from satchel import _core
+from satchel._arguments import invalid, name_of_type
 from satchel._client_calls import client_call
 
 if TYPE_CHECKING:
@@ -249,6 +250,9 @@ class Window:
 
     def diff(self, other: Window) -> WindowDiff:
         """How this window differs from the earlier window ``other``."""
+        if not isinstance(cast("object", other), Window):
+            message = f"other must be a Window, not {name_of_type(other)}"
+            raise invalid(message)
         common = 0
         for mine, theirs in zip(self.messages, other.messages, strict=False):
             if mine is not theirs and mine != theirs:

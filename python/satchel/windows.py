@@ -9,16 +9,26 @@ its provider accepts nor one that fits; `satchel.Assembler` does.
 from __future__ import annotations
 
 import math
-import operator
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Literal, SupportsFloat, TypeVar, cast
 
 from satchel import _core
-from satchel.errors import InputError
+from satchel._arguments import (
+    fraction,
+    invalid,
+    listed,
+    name_of_type,
+    optional_text,
+    plain_text,
+    plain_texts,
+    shown,
+    whole_number,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -86,7 +96,7 @@ def allocate_budget(total_tokens: int, *, shares: Mapping[str, float] | None = N
         >>> satchel.allocate_budget(1000, shares={"output_reserve": 0.2}).output_reserve
         200
     """
-    total = _whole("total_tokens", total_tokens)
+    total = whole_number("total_tokens", total_tokens)
     named = [] if shares is None else _numbers("shares", shares)
     system_prompt, memory_summary, retrieved, recent, reserve = _core.allocate_budget(total, named)
     return TokenBudget(
@@ -126,8 +136,10 @@ def sliding_window(
         >>> [message["role"] for message in satchel.sliding_window(history, 1)]
         ['system', 'assistant']
     """
-    limit = _whole("max_messages", max_messages)
-    return _core.sliding_window(_listed(messages), limit, dialect=_name("dialect", dialect))
+    limit = whole_number("max_messages", max_messages)
+    return _core.sliding_window(
+        listed("messages", messages), limit, dialect=optional_text("dialect", dialect)
+    )
 
 
 def token_window(
@@ -170,13 +182,13 @@ def token_window(
         >>> satchel.token_window(history, 2) == history[1:]
         True
     """
-    limit = _whole("max_tokens", max_tokens)
+    limit = whole_number("max_tokens", max_tokens)
     figures = _model(model)
     return _core.token_window(
-        _listed(messages),
+        listed("messages", messages),
         limit,
         counter=_counter(figures, counter),
-        dialect=_name("dialect", dialect),
+        dialect=optional_text("dialect", dialect),
         model_dialect=None if figures is None else figures.dialect,
     )
 
@@ -238,11 +250,11 @@ def score_messages(
         >>> int(satchel.score_messages(history).argmin())
         1
     """
-    listed: list[object] = _listed(messages)
+    history: list[object] = listed("messages", messages)
     return _core.score_messages(
-        listed,
+        history,
         weights=_weights(weights),
-        query=_name("query", query),
+        query=optional_text("query", query),
         counter=_counter(_model(model), counter),
     )
 
@@ -285,21 +297,21 @@ def prune_tool_outputs(
         0123
         [tool output pruned: first 4 of 10 characters kept]
     """
-    listed = _listed(messages)
-    limit, last = _whole("max_chars", max_chars), _whole("keep_last", keep_last)
-    names = _names("strip", strip)
-    return _core.prune_tool_outputs(listed, max_chars=limit, keep_last=last, strip=names)
+    history = listed("messages", messages)
+    limit, last = whole_number("max_chars", max_chars), whole_number("keep_last", keep_last)
+    names = plain_texts("strip", strip)
+    return _core.prune_tool_outputs(history, max_chars=limit, keep_last=last, strip=names)
 
 
 def _weights(weights: object) -> list[tuple[str, float]] | None:
     """The weights that replace default ones; None for the keyword formula."""
     if weights is None:
         return []
-    if weights == "keywords":
-        return None
     if isinstance(weights, str):
-        message = f"no weight set {weights!r}, the named one is 'keywords'"
-        raise _invalid(message)
+        if weights == "keywords":
+            return None
+        message = f"weights is {shown(weights)}, the only named set is 'keywords'"
+        raise invalid(message)
     return _numbers("weights", weights)
 
 
@@ -314,7 +326,7 @@ def _counter(model: Model | None, counter: AnyCounter | None) -> _core.Counter:
 
 def _model(name: str | None) -> Model | None:
     """The figures of the model, if one is named."""
-    named = _name("model", name)
+    named = optional_text("model", name)
     if named is None:
         return None
     # Here, because the registry is a file to parse and most calls name no model.
@@ -323,77 +335,23 @@ def _model(name: str | None) -> Model | None:
     return models.get(named)
 
 
-def _listed(messages: Iterable[_MessageT]) -> list[_MessageT]:
-    """The messages as a list; a list is taken as it is."""
-    if isinstance(messages, list):
-        return messages
-    given, kind = cast("object", messages), _type(messages)
-    # The first three are iterable too, and never what is meant.
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        message = f"messages is a list of messages, got {kind}"
-        raise _invalid(message)
-    return list(messages)
-
-
-def _whole(name: str, value: int) -> int:
-    """A whole number from 0; what exceeds every list and window counts as the largest."""
-    try:
-        number = None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = None
-    if number is None:
-        message = f"{name} is a whole number from 0, got {_type(value)}"
-        raise _invalid(message)
-    if number < 0:
-        message = f"{name} is {number}, at least 0"
-        raise InputError(message, code="invalid_value", value=number, limit=0)
-    return min(number, sys.maxsize)
-
-
 def _numbers(name: str, values: object) -> list[tuple[str, float]]:
     """The pairs of a mapping from names to numbers."""
     if not isinstance(values, Mapping):
-        message = f"{name} is a mapping from names to numbers, got {_type(values)}"
-        raise _invalid(message)
-    pairs: list[tuple[str, float]] = []
-    for key, value in cast("Mapping[object, Any]", values).items():
-        if not isinstance(key, str):
-            message = f"{name} is a mapping from names to numbers, got a name of type {_type(key)}"
-            raise _invalid(message)
-        try:
-            number = math.nan if isinstance(value, bool | str | bytes) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if math.isnan(number):
-            message = f"{name} has {value!r} for {key!r}, which is no number"
-            raise _invalid(message)
-        pairs.append((key, number))
-    return pairs
+        message = f"{name} must be a mapping from names to numbers, not {name_of_type(values)}"
+        raise invalid(message)
+    return [
+        (plain_text(f"a key of {name}", key), _number(f"{name}[{shown(key)}]", value))
+        for key, value in cast("Mapping[object, object]", values).items()
+    ]
 
 
-def _names(name: str, values: object) -> list[str]:
-    """Strings; one string alone is a mistake, not its characters."""
-    kind = _type(values)
-    if isinstance(values, Iterable) and not isinstance(values, str | bytes):
-        given = list(cast("Iterable[object]", values))
-        names = [value for value in given if isinstance(value, str)]
-        if len(names) == len(given):
-            return names
-    message = f"{name} is a sequence of strings, got {kind}"
-    raise _invalid(message)
-
-
-def _name(name: str, value: object) -> str | None:
-    """A string or None."""
-    if value is None or isinstance(value, str):
-        return value
-    message = f"{name} is a string, got {_type(value)}"
-    raise _invalid(message)
-
-
-def _type(value: object) -> str:
-    return type(value).__name__
-
-
-def _invalid(message: str) -> InputError:
-    return InputError(message, code="invalid_value")
+def _number(name: str, value: object) -> float:
+    """A number, also one of numpy's; not NaN."""
+    if isinstance(value, SupportsFloat) and not isinstance(value, bool | str | bytes | int | float):
+        value = float(value)
+    number = fraction(name, value)
+    if math.isnan(number):
+        message = f"{name} is nan, which is no number"
+        raise invalid(message)
+    return number

@@ -10,6 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core, models
+from satchel._arguments import (
+    MOST_WHOLE,
+    invalid,
+    name_of_type,
+    one_of,
+    optional_text,
+    whole_number,
+)
 from satchel._bound_reasoning import unbound
 from satchel._damage import Repairs
 from satchel._era import Era
@@ -22,7 +30,7 @@ from satchel._log_events import (
     plain_event,
 )
 from satchel._page_calls import calls_in, results_of
-from satchel._page_reading import PAGE_TOOL_NAME, check_whole, read_page, source_of
+from satchel._page_reading import PAGE_TOOL_NAME, read_page, source_of
 from satchel._stakes import ROUNDS, checked_stakes, claims, cost_of
 from satchel.counting import counter as counter_of
 from satchel.counting import resolved
@@ -94,7 +102,7 @@ class WorkingSet:
         system: object = None,
         tools: Sequence[Any] | None = None,
     ) -> None:
-        self._open(assembler, messages, events, system, tools)
+        self._open(_checked_assembler(assembler), messages, events, system, tools)
         self._settle(self._own_settings())
 
     def _open(
@@ -355,11 +363,11 @@ class WorkingSet:
 
     def pin(self, index: int) -> None:
         """Keeps the step of message ``index`` verbatim; brings it back if it was lowered."""
-        self.apply({"kind": "pin", "index": index})
+        self.apply({"kind": "pin", "index": whole_number("index", index)})
 
     def unpin(self, index: int) -> None:
         """Lets the step of message ``index`` be lowered again."""
-        self.apply({"kind": "unpin", "index": index})
+        self.apply({"kind": "unpin", "index": whole_number("index", index)})
 
     def window(
         self,
@@ -387,9 +395,8 @@ class WorkingSet:
             BudgetError: ``over_budget``.
             InputError: ``open_calls``, ``counter_failed``, ``invalid_value``.
         """
-        if open_calls not in ("raise", "synthesize"):
-            message = f"open_calls is {open_calls!r}, must be 'raise' or 'synthesize'"
-            raise InputError(message, code="invalid_value")
+        one_of("open_calls", open_calls, ("raise", "synthesize"))
+        query = optional_text("query", query)
         if not isinstance(system, _Unset) or not isinstance(tools, _Unset):
             self._change(system, tools)
         if checked_stakes(stakes) == "normal":
@@ -540,14 +547,14 @@ class WorkingSet:
     def _page_calls(self, reply: object) -> list[ToolCall]:
         calls = calls_in(reply, self.dialect)
         if calls is None:
-            message = f"no call or reply in the dialect {self.dialect}: {type(reply).__name__}"
-            raise InputError(message, code="invalid_value")
+            message = f"no call or reply in the dialect {self.dialect}: {name_of_type(reply)}"
+            raise invalid(message)
         return [call for call in calls if call.is_page_call]
 
     def _page_results(self, calls: Sequence[ToolCall], max_tokens: int | None) -> list[Any]:
         if max_tokens is None:
             max_tokens = max(LEAST_TOKENS, min(DEFAULT_TOKENS, self._said["budget"] // 4))
-        check_whole(max_tokens, "max_tokens", least=LEAST_TOKENS)
+        max_tokens = whole_number("max_tokens", max_tokens, least=LEAST_TOKENS, most=MOST_WHOLE)
         read, counter = partial(source_of, self._eras), self._counter()
         answers = (
             answer(call.arguments, read=read, counter=counter, max_tokens=max_tokens)
@@ -568,7 +575,7 @@ class WorkingSet:
                 ``index`` is no whole number from 0.
         """
         if index is not None:
-            check_whole(index, "index", least=0)
+            index = whole_number("index", index, most=MOST_WHOLE)
         if not self._past:
             return [StepReport(*row) for row in self._era.core.explain(index)]
         rows = self._era.rows()
@@ -667,3 +674,12 @@ class WorkingSet:
             for key, value in wanted.items()
             if key not in ("kind", "at") and self._said.get(key) != value
         }
+
+
+def _checked_assembler(assembler: object) -> Assembler:
+    from satchel.assembler import Assembler  # noqa: PLC0415 - it imports this module
+
+    if not isinstance(assembler, Assembler):
+        message = f"assembler must be an Assembler, not {name_of_type(assembler)}"
+        raise invalid(message)
+    return assembler

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -301,6 +302,21 @@ def test_what_cannot_fit_names_message_size_and_limit(packer: satchel.Assembler)
     with pytest.raises(satchel.BudgetError) as error:
         packer.assemble(long_run(1), tools=tools)
     assert error.value.index is None
+    assert str(error.value).startswith("system, tools and overhead have 50")
+
+
+def test_many_small_messages_blame_none_of_them(packer: satchel.Assembler) -> None:
+    orders = [{"role": "system", "content": f"Rule {number}."} for number in range(1_000)]
+    question = {"role": "user", "content": "Which rule is the longest? " * 20}
+    with pytest.raises(satchel.BudgetError) as error:
+        packer.assemble([*orders, question])
+    assert error.value.index is None
+    assert error.value.limit == 3_000
+    found = re.match(r"what must stay has (\d+) tokens, budget 3000: ", str(error.value))
+    assert found is not None
+    assert error.value.value == int(found[1])
+    assert "3 for system, tools and overhead, the rest for 1001 messages" in str(error.value)
+    assert re.search(r"the largest is message 1000 with \d+, framing takes 4004$", str(error.value))
 
 
 def test_a_huge_newest_result_is_trimmed_to_fit(packer: satchel.Assembler) -> None:

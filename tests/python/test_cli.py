@@ -630,7 +630,7 @@ def test_a_format_can_be_named() -> None:
     sample = ROOT / "tests" / "data" / "formats" / "codex.jsonl"
     found = run("lint", sample, "--format", "codex", "--json").json
     assert found["conversations"][0]["format"] == "codex"
-    assert "format is no known one" in run("lint", sample, "--format", "tape", code=2).err
+    assert "format is 'tape', must be" in run("lint", sample, "--format", "tape", code=2).err
 
 
 def test_the_model_of_a_file_may_be_unknown_to_count() -> None:

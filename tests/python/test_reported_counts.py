@@ -221,9 +221,9 @@ def test_making_room_costs_in_proportion_to_the_history(policy: str) -> None:
         assert window.tokens <= 2_000
         assert window.report.compactions > 0
         asked.append(tally.texts)
-    assert asked[1] <= 3 * asked[0]
+    assert asked[1] <= 2.5 * asked[0]
     assert asked[2] <= 2.5 * asked[1]
-    assert asked[2] <= 24 * 2 * 1_600  # a message once, its lines at the compactions that see it
+    assert asked[2] <= 4 * 2 * 1_600  # a message once, and again where a compaction shortens it
 
 
 def test_a_token_window_counts_no_more_than_it_holds() -> None:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from satchel import _core, models
+from satchel._arguments import (
+    MOST_WHOLE,
+    fraction,
+    invalid,
+    listed,
+    plain_text,
+    shown,
+    whole_number,
+)
 from satchel.counting import counter as counter_of
 from satchel.errors import InputError
 from satchel.policy import Policy
@@ -35,6 +44,7 @@ DEFAULT_POLICIES: Final[tuple[str, ...]] = ("adaptive", *BASELINES)
 DEFAULT_MODEL: Final = "claude-sonnet-4-5"
 """Whose prices are used if nobody says."""
 
+_MOST_DIGITS: Final = 18
 _PERCENT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
@@ -66,7 +76,13 @@ def settings(
         InputError: as there.
     """
     share, tokens = _limit(budget)
-    given = [policies] if isinstance(policies, str | Policy) else list(policies)
+    given: list[str | Policy]
+    given = (
+        [policies]
+        if isinstance(policies, str | Policy)
+        else listed("policies", policies, of="policies")
+    )
+    whole_number("seed", seed, most=2**64 - 1)
     contenders = {name_of(found): found for found in map(_contender, given)}
     if len(contenders) < len(given):
         message = "two policies have the same name"
@@ -80,7 +96,7 @@ def settings(
         tokens=tokens,
         prices=_prices(model or DEFAULT_MODEL),
         seed=seed,
-        min_calls=max(min_calls, 1),
+        min_calls=max(whole_number("min_calls", min_calls), 1),
     )
 
 
@@ -90,6 +106,9 @@ def _contender(policy: str | Policy) -> str:
         if policy in BASELINES:
             return policy
         policy = Policy.preset(policy)
+    if not isinstance(cast("object", policy), Policy):
+        message = f"policies must hold names and policies, one is {shown(policy)}"
+        raise invalid(message)
     return policy.model_dump_json(exclude_none=True)
 
 
@@ -103,16 +122,14 @@ def _limit(budget: float | str) -> tuple[float | None, int | None]:
         percent = _PERCENT.fullmatch(budget.strip())
         if percent:
             budget = float(percent[1]) / 100
-        elif budget.strip().isdecimal():
+        elif budget.strip().isdecimal() and len(budget.strip()) <= _MOST_DIGITS:
             budget = int(budget)
         else:
             message = "budget must be a share such as '25%' or a number of tokens"
             raise InputError(message, code="invalid_value")
     if isinstance(budget, int) and not isinstance(budget, bool):
-        if budget < 1:
-            message = f"budget is {budget}, must be at least 1 token"
-            raise InputError(message, code="invalid_value", value=budget, limit=1)
-        return None, budget
+        return None, whole_number("budget", budget, least=1, most=MOST_WHOLE)
+    budget = fraction("budget", budget)
     if not 0 < budget <= 1:
         message = f"budget is {budget}, a share must be above 0 and at most 1"
         raise InputError(message, code="invalid_value")
@@ -127,7 +144,9 @@ def said(work: Settings) -> str:
 def _counter(counter: str | _core.Counter) -> _core.Counter:
     if counter == "chars4":
         return _core.Counter("chars4", exact=True, margin=0.0)
-    return counter_of(counter) if isinstance(counter, str) else counter
+    if isinstance(counter, _core.Counter):
+        return counter
+    return counter_of(plain_text("counter", counter))
 
 
 def _prices(name: str) -> tuple[float, float, float]:

@@ -7,9 +7,11 @@ import json
 import os
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from satchel import _core
+from satchel._arguments import invalid, name_of_type, whole_number
+from satchel._damage import DAMAGE
 from satchel.errors import InputError
 from satchel.reading import Transcript, read_transcripts
 from satchel.repairing import repair
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
     from satchel.reading import Format
 
 __all__ = ["Progress", "run"]
-
-# Runs must be repaired before a provider would take them.
-_DAMAGE: Final = frozenset({"orphan_result", "duplicate_result", "invalid_message"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +98,15 @@ def run(
     work = settings(
         policies, budget=budget, model=model, counter=counter, seed=seed, min_calls=min_calls
     )
-    replays = _Replays(work, pictures, progress)
+    threads = whole_number("threads", os.cpu_count() or 1 if threads is None else threads, least=1)
+    if progress is not None and not callable(progress):
+        message = f"progress must be a function, not {name_of_type(progress)}"
+        raise invalid(message)
+    replays = _Replays(work, whole_number("pictures", pictures), progress)
     transcripts = read_transcripts(
         paths, format=format, on_error=on_error, on_read=replays.count_bytes
     )
-    found = replays.play(transcripts, threads or os.cpu_count() or 1)
+    found = replays.play(transcripts, threads)
     return ReplayReport(
         runs=tuple(one for one in found if isinstance(one, RunResult)),
         skipped=tuple(one for one in found if isinstance(one, Skipped)),
@@ -172,7 +175,7 @@ def _replay(transcript: Transcript, work: Settings) -> tuple[_Loaded, RunResult 
         try:
             found = _call(loaded, work, trace=False)
         except InputError as error:
-            if error.code not in _DAMAGE:
+            if error.code not in DAMAGE:
                 raise
             mended = repair(
                 transcript.messages,

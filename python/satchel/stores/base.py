@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from satchel._arguments import whole_number
 from satchel.errors import InputError, StoreError
 
 if TYPE_CHECKING:
@@ -306,12 +307,4 @@ def checked_limit(limit: object) -> int | None:
     Raises:
         InputError: ``invalid_value`` below 0 or for another type.
     """
-    if limit is None:
-        return None
-    if isinstance(limit, bool) or not isinstance(limit, int):
-        message = f"limit must be None or an int, not {type(limit).__name__}"
-        raise InputError(message, code="invalid_value")
-    if limit < 0:
-        message = f"limit is {limit}, must be at least 0"
-        raise InputError(message, code="invalid_value", value=limit, limit=0)
-    return limit
+    return None if limit is None else whole_number("limit", limit)

@@ -237,8 +237,9 @@ async def _answer(
     Raises:
         SummaryError: the last one.
     """
-    pause = patience.backoff_s
-    for attempt in range(patience.attempts):
+    pause, attempt = patience.backoff_s, 0
+    while True:
+        attempt += 1
         journal.requests += 1
         try:
             async with asyncio.timeout(patience.timeout_s):
@@ -257,11 +258,10 @@ async def _answer(
             raise SummaryError(message, code="summary_failed") from unknown
         else:
             return _text_of(result, journal)
-        if attempt + 1 == patience.attempts:
+        if attempt == patience.attempts:
             raise error
         await asyncio.sleep(pause)
         pause *= 2
-    raise AssertionError
 
 
 def _text_of(result: object, journal: _Journal) -> str:

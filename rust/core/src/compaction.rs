@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::dialect::form::OPENER;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keep::{Outcome, Room, Squeeze, keep};
 use crate::level::{Level, Reason};
 use crate::message::Role;
@@ -17,36 +17,10 @@ use crate::plan::{Plan, Settings, Shown, Snapshot, hard_reason, is_protected};
 use crate::policy::Strategy;
 use crate::root::{is_root_message, root_note, root_of, short_root};
 use crate::salience::index::Index;
+use crate::shortfall::Shortfall;
 use crate::strategy::clearing;
 use crate::strategy::price::{Cause, rewrite};
 use crate::transcript::Transcript;
-
-/// What did not fit, although everything that may fall has fallen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shortfall {
-    /// The largest message that must stay, if a message is to blame.
-    pub index: Option<usize>,
-    /// Its tokens, or those of the whole hard part.
-    pub tokens: u64,
-    /// Tokens of the smallest window there is.
-    pub smallest: u64,
-}
-
-impl Shortfall {
-    /// The error of a window that cannot be made.
-    pub fn error(self, settings: &Settings) -> Error {
-        let smallest = settings.upper(self.smallest);
-        Error::over_budget(
-            self.index,
-            match self.index {
-                Some(_) => settings.upper_part(self.tokens),
-                None => settings.upper(self.tokens),
-            },
-            settings.budget,
-            &format!("the smallest valid window needs {smallest} tokens"),
-        )
-    }
-}
 
 /// Checks the boundary before message `at` and lowers levels if it must and if that saves tokens.
 ///
@@ -104,7 +78,7 @@ pub fn check_boundary<T: Text>(
         total = before;
     }
     plan.tried = total;
-    Ok((total > room).then(|| shortfall(plan, transcript, settings, smallest)))
+    Ok((total > room).then(|| Shortfall::of(plan, transcript, settings, smallest)))
 }
 
 /// Whether a boundary now would lower levels.
@@ -224,43 +198,6 @@ pub(crate) fn hard_tokens<T: Text>(plan: &Plan, transcript: &Transcript<T>) -> u
         .filter(|shown| hard_reason(transcript, &plan.pins, shown.step).is_some())
         .map(|shown| u64::from(shown.tokens))
         .sum()
-}
-
-fn shortfall<T: Text>(
-    plan: &Plan,
-    transcript: &Transcript<T>,
-    settings: &Settings,
-    total: u64,
-) -> Shortfall {
-    let largest = plan
-        .shown
-        .iter()
-        .flat_map(|shown| {
-            let bounds = transcript.steps()[shown.step as usize];
-            let single = bounds.end - bounds.first == 1;
-            (bounds.first..bounds.end).map(move |message| {
-                // A lowered step is blamed as a whole, on its first message.
-                let tokens = if single || shown.level != Level::Verbatim {
-                    shown.tokens
-                } else {
-                    transcript.rows()[message as usize].tokens
-                };
-                (tokens, message)
-            })
-        })
-        .max_by_key(|&(tokens, message)| (tokens, std::cmp::Reverse(message)));
-    match largest {
-        Some((tokens, message)) if u64::from(tokens) >= settings.base_tokens() => Shortfall {
-            index: Some(message as usize),
-            tokens: u64::from(tokens),
-            smallest: total,
-        },
-        _ => Shortfall {
-            index: None,
-            tokens: settings.base_tokens(),
-            smallest: total,
-        },
-    }
 }
 
 /// Tokens that a call and what answers it have added so far, on average.

@@ -113,6 +113,32 @@ impl ErrorKind {
     }
 }
 
+/// A name that the caller gave, for a sentence: quoted, escaped, its first 60 characters.
+#[cold]
+pub fn shown_name(name: &str) -> String {
+    const MOST: usize = 60;
+    let mut shown: String = name
+        .chars()
+        .take(MOST)
+        .flat_map(char::escape_debug)
+        .collect();
+    if name.chars().nth(MOST).is_some() {
+        shown.push_str("...");
+    }
+    format!("'{shown}'")
+}
+
+/// A sentence of another library about the caller's value, which it may quote in full.
+#[cold]
+pub fn bounded(mut sentence: String) -> String {
+    const MOST: usize = 200;
+    if let Some((end, _)) = sentence.char_indices().nth(MOST) {
+        sentence.truncate(end);
+        sentence.push_str("...");
+    }
+    sentence
+}
+
 /// The error of the core: kind, sentence and context, one pointer wide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<Context>);
@@ -150,6 +176,14 @@ impl Error {
         self
     }
 
+    /// The same error about an argument of a call, whose name the sentence then starts with.
+    #[cold]
+    #[must_use]
+    pub fn of_argument(mut self, name: &str) -> Self {
+        self.0.message = format!("{name}: {}", self.0.message);
+        self
+    }
+
     /// The same error with the value that was found and the limit it met.
     #[cold]
     #[must_use]
@@ -171,6 +205,13 @@ impl Error {
         let mut error = Self::new(ErrorKind::OverBudget, message).with_limit(tokens, budget);
         error.0.index = index;
         error
+    }
+
+    /// The hard part of a window does not fit, and no single part of it is to blame.
+    #[cold]
+    pub fn whole_over_budget(tokens: u64, budget: u64, why: &str) -> Self {
+        let message = format!("what must stay has {tokens} tokens, budget {budget}: {why}");
+        Self::new(ErrorKind::OverBudget, message).with_limit(tokens, budget)
     }
 
     /// What went wrong.

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, bounded};
 use crate::policy::Policy;
 use crate::strategy::price::Prices;
 use crate::tokens::Scale;
@@ -120,7 +120,10 @@ impl Event {
         Self::deserialize(json).map_err(|error| {
             Error::new(
                 ErrorKind::InvalidEvent,
-                format!("event {position} cannot be read: {error}"),
+                format!(
+                    "event {position} cannot be read: {}",
+                    bounded(error.to_string())
+                ),
             )
         })
     }

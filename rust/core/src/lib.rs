@@ -28,6 +28,7 @@ pub mod replay;
 pub mod rewrite;
 pub mod root;
 pub mod salience;
+pub mod shortfall;
 pub mod shrink;
 pub mod step;
 pub mod strategy;

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 use satchel_core::tokens::Calibration;
 
+use crate::argument::{argument, optional};
 use crate::error::{PyError, invalid_value};
 use crate::utf8::wrong_type;
 
@@ -19,33 +20,37 @@ impl PyCalibration {
         clippy::too_many_arguments,
         reason = "the keyword arguments of one Python constructor"
     )]
-    #[pyo3(signature = (
-        *, factor=1.0, offset=0.0, n=0, estimated=0, reported=0,
-        counted_growth=0.0, reported_growth=0.0, error=0.0
-    ))]
+    #[pyo3(
+        signature = (
+            *, factor=None, offset=None, n=None, estimated=None, reported=None,
+            counted_growth=None, reported_growth=None, error=None
+        ),
+        text_signature = "(*, factor=1.0, offset=0.0, n=0, estimated=0, reported=0, \
+                          counted_growth=0.0, reported_growth=0.0, error=0.0)"
+    )]
     #[allow(
         clippy::too_many_arguments,
         reason = "one keyword for each field, for copies and pickles"
     )]
     fn new(
-        factor: f64,
-        offset: f64,
-        n: u32,
-        estimated: u64,
-        reported: u64,
-        counted_growth: f64,
-        reported_growth: f64,
-        error: f64,
+        factor: Option<&Bound<'_, PyAny>>,
+        offset: Option<&Bound<'_, PyAny>>,
+        n: Option<&Bound<'_, PyAny>>,
+        estimated: Option<&Bound<'_, PyAny>>,
+        reported: Option<&Bound<'_, PyAny>>,
+        counted_growth: Option<&Bound<'_, PyAny>>,
+        reported_growth: Option<&Bound<'_, PyAny>>,
+        error: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let calibration = Calibration {
-            factor,
-            offset,
-            n,
-            estimated,
-            reported,
-            counted_growth,
-            reported_growth,
-            error,
+            factor: real(factor, "factor")?.unwrap_or(1.0),
+            offset: real(offset, "offset")?.unwrap_or(0.0),
+            n: optional(n, "n", "a 32-bit int from 0")?.unwrap_or(0),
+            estimated: optional(estimated, "estimated", WHOLE)?.unwrap_or(0),
+            reported: optional(reported, "reported", WHOLE)?.unwrap_or(0),
+            counted_growth: real(counted_growth, "counted_growth")?.unwrap_or(0.0),
+            reported_growth: real(reported_growth, "reported_growth")?.unwrap_or(0.0),
+            error: real(error, "error")?.unwrap_or(0.0),
         };
         calibration.check().map_err(PyError)?;
         Ok(Self(calibration))
@@ -79,8 +84,9 @@ impl PyCalibration {
     }
 
     #[pyo3(signature = (tokens, /))]
-    fn estimate(&self, tokens: u64) -> u64 {
-        self.0.scale().estimate(tokens)
+    fn estimate(&self, tokens: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let tokens = argument(tokens, "tokens", WHOLE)?;
+        Ok(self.0.scale().estimate(tokens))
     }
 
     /// The event that tells a working set about it.
@@ -135,4 +141,10 @@ fn tokens(value: &Bound<'_, PyAny>, attribute: &str, name: &str) -> PyResult<u64
     }
     let expected = format!("an int from 0 or an object with `{attribute}`");
     Err(invalid_value(&wrong_type(name, &expected, value)))
+}
+
+const WHOLE: &str = "a 64-bit int from 0";
+
+fn real(value: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Option<f64>> {
+    optional(value, name, "a number")
 }

@@ -28,7 +28,7 @@ pub(crate) fn convert_messages<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let source = Dialect::from_name(source).map_err(PyError)?;
     let target = Dialect::from_name(target).map_err(PyError)?;
-    let Some(list) = message_list(messages) else {
+    let Some(list) = message_list(messages)? else {
         let got = PyNode::new(messages.clone()).shape().name();
         return Err(invalid_value(&format!(
             "messages must be a list, got {got}"

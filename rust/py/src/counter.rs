@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use satchel_core::tokens::{Counter, Keep, ModelRules};
 
+use crate::argument::optional;
 use crate::callback::{Callback, counter_from_python, counter_of_ranks};
 use crate::error::{PyError, invalid_value};
 use crate::gil::run;
@@ -29,10 +30,13 @@ impl PyCounter {
     #[pyo3(signature = (encoding, /, *, exact=None, margin=None, rules=None))]
     fn new(
         encoding: &Bound<'_, PyAny>,
-        exact: Option<bool>,
-        margin: Option<f64>,
-        rules: Option<&str>,
+        exact: Option<&Bound<'_, PyAny>>,
+        margin: Option<&Bound<'_, PyAny>>,
+        rules: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let exact = optional(exact, "exact", "a bool")?;
+        let margin = optional(margin, "margin", "a number")?;
+        let rules: Option<String> = optional(rules, "rules", "JSON text")?;
         let (counter, source) = if encoding.is_instance_of::<PyString>() {
             let counter = with_text(encoding, "encoding", |name| {
                 Ok(Counter::named(name).map_err(PyError)?)
@@ -48,11 +52,11 @@ impl PyCounter {
             (counter_from_python(encoding)?, source)
         };
         let counter = match rules {
-            Some(rules) => counter.with_rules(ModelRules::from_json(rules).map_err(PyError)?),
+            Some(rules) => counter.with_rules(ModelRules::from_json(&rules).map_err(PyError)?),
             None => counter,
         };
-        let exact = exact.unwrap_or(counter.exact());
-        let margin = margin.unwrap_or(counter.margin());
+        let exact = exact.unwrap_or_else(|| counter.exact());
+        let margin = margin.unwrap_or_else(|| counter.margin());
         let counter = counter.with_margin(exact, margin).map_err(PyError)?;
         Ok(Self(counter, source))
     }
@@ -138,9 +142,11 @@ impl PyCounter {
         messages: &Bound<'_, PyAny>,
         system: Option<Bound<'_, PyAny>>,
         tools: Option<Bound<'_, PyAny>>,
-        dialect: Option<&str>,
+        dialect: Option<&Bound<'_, PyAny>>,
         calibration: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyMessageTokens> {
+        let dialect: Option<String> = optional(dialect, "dialect", "a str")?;
+        let dialect = dialect.as_deref();
         count_messages(py, self, messages, system, tools, dialect, calibration)
     }
 

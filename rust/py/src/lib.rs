@@ -1,6 +1,7 @@
 //! Python bindings: convert, detach, convert.
 #![deny(unsafe_code)]
 
+mod argument;
 mod budget;
 mod calibration;
 mod callback;

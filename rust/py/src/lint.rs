@@ -11,6 +11,7 @@ use crate::error::{PyError, invalid_value};
 use crate::node::{PyNode, message_list};
 use crate::repair::traits_of;
 use crate::sendable::unsendable;
+use crate::utf8::wrong_type;
 
 /// Code, severity, index, message, provider's error.
 type Row = (
@@ -42,7 +43,7 @@ pub(crate) fn lint_rows(
 ) -> PyResult<Vec<Row>> {
     let dialect = Dialect::from_name(dialect).map_err(PyError)?;
     let mut found = Vec::new();
-    let messages = message_list(messages).unwrap_or_else(|| {
+    let messages = message_list(messages)?.unwrap_or_else(|| {
         let got = PyNode::new(messages.clone()).shape().name();
         found.push(Violation {
             rule: Rule::InvalidMessage,
@@ -54,15 +55,14 @@ pub(crate) fn lint_rows(
     let system = system.map(PyNode::new);
     let tools = tools.map(PyNode::new);
     let nodes: Vec<_> = messages.iter().map(PyNode::new).collect();
-    let previous = previous.map(|previous| {
-        if let Some(list) = message_list(&previous) {
-            return Ok(list.iter().map(PyNode::new).collect::<Vec<_>>());
-        }
-        let got = PyNode::new(previous).shape().name();
-        let message = format!("previous must be a window or a list of messages, got {got}");
-        Err(invalid_value(&message))
-    });
-    let previous = previous.transpose()?;
+    let previous = match previous {
+        Some(previous) => Some(message_list(&previous)?.ok_or_else(|| {
+            let expected = "a window or a list of messages";
+            invalid_value(&wrong_type("previous", expected, &previous))
+        })?),
+        None => None,
+    };
+    let previous = previous.map(|list| list.iter().map(PyNode::new).collect::<Vec<_>>());
     let request = Request {
         messages: &nodes,
         system: system.as_ref(),

@@ -18,6 +18,7 @@ use crate::error::{PyError, invalid_value};
 use crate::gil::run;
 use crate::node::{PyNode, message_list};
 use crate::pytext::PyText;
+use crate::utf8::wrong_type;
 
 /// What the messages of one request cost.
 #[pyclass(name = "MessageTokens", module = "satchel", frozen)]
@@ -153,8 +154,9 @@ pub(crate) fn count_messages(
     dialect: Option<&str>,
     calibration: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyMessageTokens> {
-    let messages = message_list(messages)
-        .ok_or_else(|| invalid_value("messages must be an iterable of messages"))?;
+    let messages = message_list(messages)?.ok_or_else(|| {
+        invalid_value(&wrong_type("messages", "an iterable of messages", messages))
+    })?;
     let dialect = match dialect {
         Some(name) => Dialect::from_name(name).map_err(PyError)?,
         None => dialect::detect(messages.iter().map(PyNode::new)).unwrap_or(Dialect::OpenAi),
@@ -176,7 +178,7 @@ pub(crate) fn count_messages(
         tools: tools
             .map(|tools| PyNode::new(tools).capture())
             .transpose()
-            .map_err(PyError)?,
+            .map_err(|error| PyError(error.of_argument("tools")))?,
         chat_rules: ChatRules::for_counter(dialect, &counter.0),
         tool_rules: ToolRules::for_counter(dialect, &counter.0),
     };

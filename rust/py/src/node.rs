@@ -6,7 +6,7 @@
 //! reads it says where it stands instead of going on without it.
 
 use pyo3::PyTypeInfo;
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
@@ -242,16 +242,32 @@ impl Node for PyNode<'_> {
     }
 }
 
-/// The messages as a list: any iterable of them, but no string and no dict.
-pub(crate) fn message_list<'py>(messages: &Bound<'py, PyAny>) -> Option<Bound<'py, PyList>> {
+/// The messages as a list: any iterable of them, but no string and no dict; None for what is none.
+///
+/// # Errors
+/// What the caller's own iterator raises, unchanged: a history that ends early is no history.
+pub(crate) fn message_list<'py>(
+    messages: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyList>>> {
     if let Ok(list) = messages.cast::<PyList>() {
-        return Some(list.clone());
+        return Ok(Some(list.clone()));
     }
-    if messages.is_instance_of::<PyString>() || messages.is_instance_of::<PyDict>() {
-        return None;
+    if messages.is_instance_of::<PyString>()
+        || messages.is_instance_of::<PyBytes>()
+        || messages.is_instance_of::<PyDict>()
+    {
+        return Ok(None);
     }
-    let list = messages.py().get_type::<PyList>().call1((messages,)).ok()?;
-    list.cast_into().ok()
+    let iterator = match messages.try_iter() {
+        Ok(iterator) => iterator,
+        Err(error) if error.is_instance_of::<PyTypeError>(messages.py()) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let list = PyList::empty(messages.py());
+    for message in iterator {
+        list.append(message?)?;
+    }
+    Ok(Some(list))
 }
 
 #[cold]

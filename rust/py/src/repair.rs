@@ -15,6 +15,7 @@ use crate::error::{PyError, invalid_value};
 use crate::node::{PyNode, message_list};
 use crate::render::{as_dict, as_list, json_to_python};
 use crate::sendable::sendable;
+use crate::utf8::wrong_type;
 
 /// The repaired messages; unchanged ones are the same objects.
 #[pyfunction]
@@ -47,8 +48,8 @@ pub(crate) fn repair_messages<'py>(
         for_planner,
         no_tools: tools.is_some_and(|tools| has_no_tools(&tools)),
     };
-    let list = message_list(messages)
-        .ok_or_else(|| invalid_value("messages must be a list of messages"))?;
+    let list = message_list(messages)?
+        .ok_or_else(|| invalid_value(&wrong_type("messages", "a list of messages", messages)))?;
     let mut current = Vec::with_capacity(list.len());
     for message in list.iter() {
         let sent = sendable(&message, dialect)?;

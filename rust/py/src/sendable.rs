@@ -96,15 +96,23 @@ impl Bytes {
 /// The first value of a message that cannot be sent; None also where nesting is too deep, which is
 /// a finding of its own.
 pub(crate) fn unsendable(message: &Bound<'_, PyAny>, dialect: Dialect) -> Option<Unsendable> {
-    look(message, Bytes::of(dialect), 0)
+    look(message, Bytes::of(dialect), 0).err().flatten()
 }
 
-fn look(value: &Bound<'_, PyAny>, bytes: Bytes, depth: usize) -> Option<Unsendable> {
+/// Why a look ended early: a finding, or None where nesting is too deep. Then nothing else is
+/// looked at: a value that holds itself several times has more ways into it than can be walked.
+type Stop = Option<Unsendable>;
+
+fn found(what: Option<&'static str>) -> Result<(), Stop> {
+    what.map_or(Ok(()), |what| Err(Some(Unsendable::new(what))))
+}
+
+fn look(value: &Bound<'_, PyAny>, bytes: Bytes, depth: usize) -> Result<(), Stop> {
     if let Ok(text) = value.cast::<PyString>() {
-        return (!is_sendable(text)).then(|| Unsendable::new("a text with half a surrogate pair"));
+        return found((!is_sendable(text)).then_some("a text with half a surrogate pair"));
     }
     if depth >= MAX_DEPTH {
-        return None;
+        return Err(None);
     }
     if let Ok(dict) = value.cast::<PyDict>() {
         let fields = RefCell::new(Vec::with_capacity(dict.len()));
@@ -113,42 +121,52 @@ fn look(value: &Bound<'_, PyAny>, bytes: Bytes, depth: usize) -> Option<Unsendab
             fields.borrow_mut().push((key, inner));
             Ok(())
         })
-        .ok()?;
+        .map_err(|_| None)?;
         let fields = fields.into_inner();
         let mut fields = fields.iter();
-        return fields.find_map(|(key, inner)| look_at_field(key, inner, bytes, depth));
+        return fields.try_for_each(|(key, inner)| look_at_field(key, inner, bytes, depth));
     }
     if value.is_none() {
-        return None;
+        return Ok(());
     }
     let at_index = |(at, inner): (usize, Bound<'_, PyAny>)| {
-        let mut found = look(&inner, bytes, depth + 1)?;
-        found.way.push(format!("[{at}]"));
-        Some(found)
+        look(&inner, bytes, depth + 1).map_err(|stop| below(stop, || format!("[{at}]")))
     };
     if let Ok(list) = value.cast::<PyList>() {
-        return list.iter().enumerate().find_map(at_index);
+        return list.iter().enumerate().try_for_each(at_index);
     }
     if let Ok(tuple) = value.cast::<PyTuple>() {
-        return tuple.iter().enumerate().find_map(at_index);
+        return tuple.iter().enumerate().try_for_each(at_index);
     }
     if value.is_instance_of::<PyBool>() || value.is_instance_of::<PyInt>() {
-        return None;
+        return Ok(());
     }
     if let Ok(number) = value.cast::<PyFloat>() {
         let is_finite = number.value().is_finite();
-        return (!is_finite).then(|| Unsendable::new("a number that is not finite"));
+        return found((!is_finite).then_some("a number that is not finite"));
     }
     if value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>() {
-        return (!bytes.are_taken).then(|| Unsendable::new("a string of bytes"));
+        return found((!bytes.are_taken).then_some("a string of bytes"));
     }
     if PyNode::new(value.clone()).shape() != Shape::Map {
-        return None;
+        return Ok(());
     }
-    let fields = public_items(value)?;
-    fields.iter().find_map(|entry| {
-        let (key, inner) = entry.extract().ok()?;
+    let Some(fields) = public_items(value) else {
+        return Ok(());
+    };
+    fields.iter().try_for_each(|entry| {
+        let Ok((key, inner)) = entry.extract() else {
+            return Ok(());
+        };
         look_at_field(&key, &inner, bytes, depth)
+    })
+}
+
+/// A finding one step further out.
+fn below(stop: Stop, name: impl FnOnce() -> String) -> Stop {
+    stop.map(|mut found| {
+        found.way.push(name());
+        found
     })
 }
 
@@ -157,23 +175,19 @@ fn look_at_field(
     value: &Bound<'_, PyAny>,
     bytes: Bytes,
     depth: usize,
-) -> Option<Unsendable> {
+) -> Result<(), Stop> {
     let Ok(key) = key.cast::<PyString>() else {
         return look(value, bytes, depth + 1);
     };
     if !is_sendable(key) {
-        return Some(Unsendable::new(
-            "a name of a field with half a surrogate pair",
-        ));
+        return found(Some("a name of a field with half a surrogate pair"));
     }
     let inner = match bytes.dialect {
         Dialect::Gemini | Dialect::Bedrock if value.is_instance_of::<PyString>() => bytes,
         Dialect::Gemini | Dialect::Bedrock => key.to_str().map_or(bytes, |key| bytes.below(key)),
         _ => bytes,
     };
-    let mut found = look(value, inner, depth + 1)?;
-    found.way.push(short(key));
-    Some(found)
+    look(value, inner, depth + 1).map_err(|stop| below(stop, || short(key)))
 }
 
 /// The name of a field, cut and with nothing but plain characters.
@@ -206,7 +220,7 @@ fn mended<'py>(
     depth: usize,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     // Most values of a message in which one is wrong are right.
-    if look(value, bytes, depth).is_none() {
+    if !matches!(look(value, bytes, depth), Err(Some(_))) {
         return Ok(None);
     }
     let py = value.py();

@@ -20,7 +20,7 @@ mod responses;
 
 use std::fmt;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, shown_name};
 use crate::message::{Body, Message, Part, PartKind, Place};
 use crate::node::{Node, Shape};
 
@@ -71,7 +71,7 @@ impl Dialect {
             .find(|dialect| dialect.name() == name)
             .ok_or_else(|| {
                 let known = Self::ALL.map(Self::name).join(", ");
-                let message = format!("no dialect of that name; known: {known}");
+                let message = format!("no dialect {}; known: {known}", shown_name(name));
                 Error::new(ErrorKind::UnknownDialect, message)
             })
     }

@@ -11,7 +11,7 @@ use super::factors::Factors;
 use super::rules::ModelRules;
 use super::truncate::{ByCount, ById, Keep, truncate};
 use super::{estimate, parallel, ranks};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, shown_name};
 
 /// A counter that lives outside the core (a caller's own function): called in batches, never
 /// inside a loop over messages, with no lock held, always on the thread that asked.
@@ -78,7 +78,7 @@ impl Counter {
             _ => {
                 return Err(Error::new(
                     ErrorKind::UnknownEncoding,
-                    format!("no encoding '{name}'"),
+                    format!("no encoding {}", shown_name(name)),
                 ));
             }
         };

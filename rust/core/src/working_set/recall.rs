@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Page, WorkingSet, parse_pointer};
-use crate::compaction::{Shortfall, check_boundary, needs_compaction};
+use crate::compaction::{check_boundary, needs_compaction};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fence::{Reach, free_tag};
 use crate::level::Level;
@@ -12,6 +12,7 @@ use crate::node::Text;
 use crate::page::{Pointer, select_lines};
 use crate::plan::{Plan, Recall, Settings};
 use crate::render::{RecallPlace, recall_place};
+use crate::shortfall::Shortfall;
 use crate::transcript::Transcript;
 
 impl<T: Text> WorkingSet<T> {

@@ -129,7 +129,9 @@ impl Conversation {
         let tools = tools.filter(|tools| !tools.is_null());
         let tools = match tools {
             Some(tools) => {
-                let captured = tools.capture()?;
+                let captured = tools
+                    .capture()
+                    .map_err(|error| error.of_argument("tools"))?;
                 let tools = read::json_of(&captured, None, &mut losses);
                 tools::read(&tools, &mut losses)?
             }
