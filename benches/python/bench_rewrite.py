@@ -3,10 +3,12 @@
 As a script it prints one Markdown table; sizes in megabytes of JSON Lines::
 
     nice -n 10 python benches/python/bench_rewrite.py [--sizes 10 100 1000] [--long 200000]
+    python benches/python/bench_rewrite.py --folder DIR
 
 Each line is a process of its own: CPU time with all threads, wall time, peak memory. The input is
 generated: conversations of 100 messages, about 1 KB a message. The pipeline parses each line, trims
-it with LangChain's ``trim_messages`` counting by tiktoken, and writes it again.
+it with LangChain's ``trim_messages`` counting by tiktoken, and writes it again. With a folder of
+transcripts it instead writes all of them in every dialect at 25 % and lints every window again.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ BUDGET = 8_000
 MODEL = "gpt-4o"
 MESSAGES = 100
 DIFFERENT = 200
+DIALECTS = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
 
 
 def write_lines(path: Path, megabytes: float) -> int:
@@ -125,6 +128,35 @@ def run_pipeline(path: Path) -> None:
     out.unlink()
 
 
+def print_dialects(given: Path) -> None:
+    """Writes a folder in every dialect at a quarter of its tokens; a row for each."""
+    from satchel.batch import rewrite  # noqa: PLC0415 - not measured with its rivals
+
+    print(
+        "| dialect | windows | rejected | tokens before | after | errors before | in the output |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out.jsonl"
+        for target in DIALECTS:
+            done = rewrite(given, out, model=MODEL, budget="25%", convert=target, restart=True)
+            errors = 0
+            with out.open(encoding="utf-8") as file:
+                for record in map(json.loads, file):
+                    found = satchel.lint(
+                        record["messages"],
+                        target,
+                        system=record.get("system"),
+                        tools=record.get("tools"),
+                    )
+                    errors += sum(one.severity == "error" for one in found)
+            print(
+                f"| {target} | {done.windows:,} | {done.rejected:,} | {done.tokens_before:,} "
+                f"| {done.tokens_after:,} | {done.violations:,} | {errors:,} |",
+                flush=True,
+            )
+
+
 WORK: dict[str, Callable[[Path], float | None]] = {
     "count": run_count,
     "rewrite-1": lambda path: run_rewrite(path, 1, "adaptive"),
@@ -177,7 +209,11 @@ def main() -> None:
     options.add_argument("--long", type=int, default=0)
     options.add_argument("--child", nargs=2)
     options.add_argument("--rivals", type=float, default=3.0)
+    options.add_argument("--folder", type=Path)
     given = options.parse_args()
+    if given.folder:
+        print_dialects(given.folder)
+        return
     if given.child:
         child(given.child[0], Path(given.child[1]))
         return

@@ -22,6 +22,8 @@ __all__ = [
     "allocate_budget",
     "approximate_fit",
     "column_names",
+    "column_scores",
+    "column_windows",
     "convert_messages",
     "debug_build",
     "describe_json",
@@ -223,6 +225,26 @@ def score_messages(
     ``weights`` is ``None`` for the keyword formula, else the default weights with the named ones
     replaced.
     """
+
+def column_windows(
+    tokens: NDArray[np.uint32],
+    protected: NDArray[np.bool_],
+    limits: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    /,
+) -> NDArray[np.int64]:
+    """Indices of the messages in the window of each conversation, rising."""
+
+def column_scores(
+    roles: NDArray[np.uint8],
+    tokens: NDArray[np.uint32],
+    signals: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    /,
+    *,
+    weights: list[tuple[str, float]] | None,
+) -> NDArray[np.float32]:
+    """One score per message, from 0 to 1; ``weights`` as in `score_messages`."""
 
 def trim_text(
     text: str,
@@ -484,6 +506,8 @@ def replay_run(
     """
 
 column_names: dict[str, tuple[str, ...]]
+role_names: list[str]
+signal_names: list[str]
 
 _Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, float, float]
 _Explained: TypeAlias = tuple[int, int, str, str, int, int, float, str, str, int]

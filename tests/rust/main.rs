@@ -12,6 +12,7 @@
 mod budget;
 mod calibration;
 mod chat;
+mod columns;
 mod convert;
 mod convert_calls;
 mod convert_media;

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod budget;
+pub mod columns;
 pub mod compaction;
 pub mod content;
 pub mod coverage;

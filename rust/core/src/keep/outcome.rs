@@ -60,7 +60,8 @@ impl<T: Text> Keeper<'_, T> {
         if self.squeeze != Squeeze::All {
             self.add_fragments(&mut taken, capacity);
         }
-        let mut outcome = self.outcome(&taken)?;
+        let mut made = Vec::new();
+        let mut outcome = self.outcome(&taken, &mut made)?;
         // Tokens of lines are estimates: take back the last lines until the count is right.
         for _ in 0..4 {
             if outcome.tokens <= self.room.target.max(1)
@@ -71,7 +72,7 @@ impl<T: Text> Keeper<'_, T> {
             let over = (outcome.tokens - self.room.target) * UNIT;
             self.take_back(&mut taken, over + over / 8);
             taken.value = worth(&self.instance, &taken.lines);
-            outcome = self.outcome(&taken)?;
+            outcome = self.outcome(&taken, &mut made)?;
         }
         Ok(outcome)
     }
@@ -170,8 +171,9 @@ impl<T: Text> Keeper<'_, T> {
         }
     }
 
-    /// Makes the texts, and counts them exactly.
-    fn outcome(&self, taken: &Cover) -> Result<Outcome> {
+    /// Makes the texts, and counts them exactly. `made` holds those of the choice before, of which
+    /// the same are taken, and then those of this one.
+    fn outcome(&self, taken: &Cover, made: &mut Vec<PartEdit>) -> Result<Outcome> {
         let count = self.instance.lines.len();
         let mut is_taken = vec![false; count + self.fragments.len()];
         let mut is_open: Vec<bool> = self
@@ -237,8 +239,14 @@ impl<T: Text> Keeper<'_, T> {
         wanted.retain(|(part, _, spans)| {
             shown_edit(*part).is_none_or(|edit| edit.kept[..] != spans[..])
         });
-        let new = edited(self.transcript, self.settings, &wanted)?;
-        let mut new = new.into_iter().peekable();
+        made.retain(|edit| {
+            let at = wanted.binary_search_by_key(&edit.part, |(part, _, _)| *part);
+            at.is_ok_and(|at| wanted[at].2[..] == edit.kept[..])
+        });
+        wanted.retain(|(part, _, _)| made.binary_search_by_key(part, |edit| edit.part).is_err());
+        made.extend(edited(self.transcript, self.settings, &wanted)?);
+        made.sort_unstable_by_key(|edit| edit.part);
+        let mut new = made.iter().cloned().peekable();
         let mut outcome = Outcome {
             density: taken.density * UNIT as f64,
             value: taken.value,
