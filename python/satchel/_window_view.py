@@ -7,6 +7,7 @@ beginning of each message is there.
 from __future__ import annotations
 
 import html
+import json
 from typing import TYPE_CHECKING, Final, cast
 
 from satchel._cli_text import message_line, one_line, printable
@@ -57,8 +58,34 @@ def _role(message: object) -> str:
 
 
 def _begins(message: object) -> str:
-    line = message_line(message) or message_line({"content": _field(message, "parts", "output")})
+    blocks = _field(message, "content", "parts", "output")
+    if _field(message, "arguments") is not None:
+        blocks = [{"type": "tool_use", **_call(message)}]
+    elif isinstance(blocks, list):
+        blocks = [_block(block) for block in cast("list[object]", blocks)]
+    line = message_line(message) or message_line({"content": blocks})
     return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
+
+
+def _block(block: object) -> object:
+    """A block of any dialect in a form that shows where it begins."""
+    call = _field(block, "functionCall", "function_call", "toolUse")
+    if call is not None:
+        return {"type": "tool_use", **_call(call)}
+    result = _field(block, "functionResponse", "function_response")
+    if result is not None:
+        return {"text": json.dumps(_field(result, "response"), ensure_ascii=False, default=repr)}
+    result = _field(block, "toolResult")
+    if result is not None:
+        return {"type": "tool_result", "content": _field(result, "content")}
+    return block
+
+
+def _call(call: object) -> dict[str, object]:
+    return {
+        "name": _field(call, "name"),
+        "input": _field(call, "args", "input", "arguments"),
+    }
 
 
 def as_text(window: Window) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import satchel
 from commands import HOSTILE, hidden_characters, run, written
 from satchel.batch import rewrite
 from satchel.reading import read_transcripts
@@ -32,7 +31,7 @@ def test_a_folder_in_another_dialect(tmp_path: Path, target: str) -> None:
     assert (done["rejected"], done["violations_left"]) == (0, 0)
     assert done["windows"] == len(rows(out)) == len(rows(tmp_path / "out.jsonl.report.jsonl"))
     assert {found.dialect for found in read_transcripts(out)} == {target}
-    assert run("lint", out, "--json").json["errors"] == 0
+    run("lint", out)  # ends with 1 if there is an error
 
 
 def test_the_same_as_the_function(tmp_path: Path) -> None:
@@ -85,4 +84,4 @@ def test_options_are_refused_in_one_sentence(tmp_path: Path) -> None:
     ):
         failed = run("rewrite", given, "--out", out, "--model", "gpt-4o", *options, code=2)
         assert not hidden_characters(failed.err)
-    assert satchel.lint(rows(out) if out.exists() else [], "openai") == []
+    assert not out.exists()
