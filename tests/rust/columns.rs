@@ -5,6 +5,10 @@ use satchel_core::columns::{ROLES, score, token_window};
 use satchel_core::salience::Weights;
 use satchel_core::window::{self, Link};
 
+fn offset(at: usize) -> i64 {
+    i64::try_from(at).unwrap()
+}
+
 proptest! {
     #[test]
     fn windows_are_those_of_each_conversation(
@@ -24,9 +28,9 @@ proptest! {
                 .collect();
             let mut window = window::token_window(&tokens[range], &links, limit);
             window.sort_unstable();
-            wanted.extend(window.into_iter().map(|at| bounds[0] as i64 + i64::from(at)));
+            wanted.extend(window.into_iter().map(|at| offset(bounds[0]) + i64::from(at)));
         }
-        let offsets: Vec<i64> = cuts.iter().map(|cut| *cut as i64).collect();
+        let offsets: Vec<i64> = cuts.into_iter().map(offset).collect();
         prop_assert_eq!(token_window(&tokens, &protected, &[limit], &offsets).unwrap(), wanted);
     }
 
@@ -41,10 +45,10 @@ proptest! {
         let cut = cut.min(rows.len());
         let weights = Weights::default();
         for weights in [None, Some(&weights)] {
-            let all = [0, cut as i64, rows.len() as i64];
+            let all = [0, offset(cut), offset(rows.len())];
             let both = score(&roles, &tokens, &signals, weights, &all).unwrap();
             let alone = |range: std::ops::Range<usize>| {
-                let length = range.len() as i64;
+                let length = offset(range.len());
                 let (roles, tokens) = (&roles[range.clone()], &tokens[range.clone()]);
                 score(roles, tokens, &signals[range], weights, &[0, length]).unwrap()
             };
