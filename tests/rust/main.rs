@@ -9,6 +9,7 @@
     reason = "modules of one test binary share their items"
 )]
 
+mod analyse;
 mod budget;
 mod calibration;
 mod chat;
@@ -35,6 +36,7 @@ mod lint_rules;
 mod page;
 mod prune;
 mod readers;
+mod redact;
 mod repair;
 mod replay;
 mod rewrite;

@@ -3,6 +3,7 @@
 //! The core is a pure function of its input: no I/O, no clock, no randomness, no model.
 #![forbid(unsafe_code)]
 
+pub mod analyse;
 pub mod budget;
 pub mod columns;
 pub mod compaction;
@@ -24,6 +25,7 @@ pub mod plan;
 pub mod policy;
 pub mod prune;
 pub mod readers;
+pub mod redact;
 pub mod render;
 pub mod replay;
 pub mod rewrite;

@@ -20,12 +20,14 @@ mod page_results;
 mod prune;
 mod pytext;
 mod readers;
+mod redact;
 mod render;
 mod repair;
 mod replay;
 mod rewrite;
 mod score;
 mod sendable;
+mod terms;
 mod trim;
 mod utf8;
 mod window;
@@ -61,6 +63,8 @@ mod _core {
     #[pymodule_export]
     use crate::readers::{PyTranscriptReader, transcript_formats};
     #[pymodule_export]
+    use crate::redact::{redact_text, redact_texts, redaction_kinds, redaction_placeholder};
+    #[pymodule_export]
     use crate::repair::{repair_messages, repair_placeholders};
     #[pymodule_export]
     use crate::replay::{replay_baselines, replay_run};
@@ -68,6 +72,8 @@ mod _core {
     use crate::rewrite::{PyRewriteReader, PyRewriter, has_rows_of};
     #[pymodule_export]
     use crate::score::score_messages;
+    #[pymodule_export]
+    use crate::terms::{analyse, analyse_many, stop_words};
     #[pymodule_export]
     use crate::trim::{text_structure, text_structures, trim_text};
     #[pymodule_export]
