@@ -411,9 +411,10 @@ fn left_of(result: &str, needed: &str) -> String {
 #[test]
 fn a_kept_line_brings_what_explains_it() {
     let hunk = |file: &str, line: &str| {
-        let body: String = (0..40)
+        let body = (0..40)
             .map(|at| format!(" some words, part {at} of them\n"))
-            .collect();
+            .collect::<Vec<_>>()
+            .concat();
         format!(
             "diff --git a/{file} b/{file}\n--- a/{file}\n+++ b/{file}\n@@ -1,40 +1,41 @@ fn start\n{body}{line}\n"
         )
@@ -422,7 +423,10 @@ fn a_kept_line_brings_what_explains_it() {
     let text = left_of(&diff, "use_ledger_44");
     assert!(text.contains("+++ b/src/pay.rs\n") && text.contains("@@ -1,40 +1,41 @@ fn start\n"));
 
-    let body: String = (0..60).map(|at| format!("        step({at})\n")).collect();
+    let body = (0..60)
+        .map(|at| format!("        step({at})\n"))
+        .collect::<Vec<_>>()
+        .concat();
     let code = format!(
         "import os\n\n\nclass Till:\n    def close(self):\n{body}        find_ledger_45(self)\n        return 1\n"
     );
@@ -432,16 +436,18 @@ fn a_kept_line_brings_what_explains_it() {
         "{text}"
     );
 
-    let rows: String = (0..60)
+    let rows = (0..60)
         .map(|at| format!("| row {at} | all well |\n"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     let table = format!("| name | state |\n|---|---|\n{rows}| row 60 | held_ledger_46 |\n");
     let text = left_of(&table, "held_ledger_46");
     assert!(text.contains("| name | state |\n"), "{text}");
 
-    let hits: String = (0..60)
+    let hits = (0..60)
         .map(|at| format!("{at}: nothing of note\n"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     let search = format!("src/a.rs\n{hits}\nsrc/till.rs\n{hits}812: call_ledger_47()\n");
     let text = left_of(&search, "call_ledger_47");
     assert!(text.contains("src/till.rs\n"), "{text}");
@@ -508,7 +514,7 @@ fn every_gap_says_how_much() {
 }
 
 /// The policy with rules for one tool.
-fn with_rule(tool: &str, rule: Json) -> Policy {
+fn with_rule(tool: &str, rule: &Json) -> Policy {
     serde_json::from_value(json!({"tools": {tool: rule}})).unwrap()
 }
 
@@ -528,7 +534,7 @@ fn ruled(rule: Json, looks: usize) -> String {
         messages.push(json!({"role": "assistant", "content": noise(number * 100, 20)}));
         messages.push(json!({"role": "user", "content": "go on"}));
     }
-    let policy = with_rule("look", rule);
+    let policy = with_rule("look", &rule);
     let mut set = WorkingSet::new(settings(Dialect::OpenAi, 1600, policy)).unwrap();
     set.append(read(Dialect::OpenAi, &messages)).unwrap();
     let figures = set.window(false).unwrap();

@@ -269,67 +269,15 @@ impl<T: Text> Keeper<'_, T> {
             .collect();
         fragments.sort_unstable();
         let mut wanted = Vec::new();
-        let shown_edit = |part: u32| {
-            let message = self.transcript.message_of_part(part as usize);
-            let step = self.transcript.rows()[message].step;
-            let shown = self.plan.find(step)?;
-            shown.edits.iter().find(|edit| edit.part == part)
-        };
         for (group, step) in self.steps.iter().enumerate() {
-            if !is_open[group] || step.is_whole {
-                continue;
-            }
-            for piece in &self.pieces[step.pieces.clone()] {
-                let mut spans: Vec<Span> = (piece.lines.start..piece.lines.end)
-                    .filter(|&line| is_taken[line as usize])
-                    .map(|line| self.spans[line as usize])
-                    .filter(|span| piece.is_call || span.bytes() > 0)
-                    .collect();
-                if piece.is_call && !spans.is_empty() {
-                    continue;
-                }
-                let from = fragments.partition_point(|(line, _)| *line < piece.lines.start);
-                let pieces = fragments[from..].iter();
-                spans.extend(
-                    pieces
-                        .take_while(|(line, _)| *line < piece.lines.end)
-                        .map(|(_, span)| *span),
-                );
-                spans.sort_unstable();
-                if !piece.is_call {
-                    let shown = shown_edit(piece.part).map(|edit| &edit.kept[..]);
-                    let content = &self.transcript.all_parts()[piece.part as usize];
-                    spans = with_text(&content.body, |text| explained(text, &spans, shown));
-                }
-                // A line as short as the sign of a gap fills it, if it is still there.
-                let slack = if shown_edit(piece.part).is_none() {
-                    GAP_BYTES
-                } else {
-                    0
-                };
-                let spans = Span::merged(&spans, slack);
-                // What is kept whole needs no new text.
-                let is_whole =
-                    matches!(spans[..], [all] if all.start == 0 && all.end >= piece.bytes);
-                if !is_whole {
-                    let names = if spans.is_empty() && !piece.is_call {
-                        self.likely_names(piece)
-                    } else {
-                        Vec::new()
-                    };
-                    wanted.push(Wanted {
-                        part: piece.part,
-                        message: piece.message,
-                        kept: spans,
-                        names: Some(names),
-                        is_least: self.squeeze == Squeeze::All,
-                    });
-                }
+            if is_open[group] && !step.is_whole {
+                let pieces = self.pieces[step.pieces.clone()].iter();
+                wanted.extend(pieces.filter_map(|piece| self.wanted(piece, &is_taken, &fragments)));
             }
         }
         // What is shown already is neither made nor counted again.
         wanted.retain(|one| {
-            shown_edit(one.part).is_none_or(|edit| {
+            self.shown_edit(one.part).is_none_or(|edit| {
                 edit.kept[..] != one.kept[..] || (one.is_least && edit.tokens > self.marker)
             })
         });
@@ -365,6 +313,62 @@ impl<T: Text> Keeper<'_, T> {
             outcome.steps.push(kept);
         }
         Ok(outcome)
+    }
+
+    /// How a part is shown now, if it is edited.
+    fn shown_edit(&self, part: u32) -> Option<&PartEdit> {
+        let message = self.transcript.message_of_part(part as usize);
+        let step = self.transcript.rows()[message].step;
+        let shown = self.plan.find(step)?;
+        shown.edits.iter().find(|edit| edit.part == part)
+    }
+
+    /// The new text that a piece of an open step asks for, given the lines and the fragments (in
+    /// order) that were taken; `None` for what is kept whole.
+    fn wanted(
+        &self,
+        piece: &Piece,
+        is_taken: &[bool],
+        fragments: &[(u32, Span)],
+    ) -> Option<Wanted> {
+        let mut spans: Vec<Span> = (piece.lines.start..piece.lines.end)
+            .filter(|&line| is_taken[line as usize])
+            .map(|line| self.spans[line as usize])
+            .filter(|span| piece.is_call || span.bytes() > 0)
+            .collect();
+        if piece.is_call && !spans.is_empty() {
+            return None;
+        }
+        let from = fragments.partition_point(|(line, _)| *line < piece.lines.start);
+        let own = fragments[from..].iter();
+        let own = own.take_while(|(line, _)| *line < piece.lines.end);
+        spans.extend(own.map(|(_, span)| *span));
+        spans.sort_unstable();
+        let shown = self.shown_edit(piece.part);
+        if !piece.is_call {
+            let kept = shown.map(|edit| &edit.kept[..]);
+            let content = &self.transcript.all_parts()[piece.part as usize];
+            spans = with_text(&content.body, |text| explained(text, &spans, kept));
+        }
+        // A line as short as the sign of a gap fills it, if it is still there.
+        let slack = if shown.is_none() { GAP_BYTES } else { 0 };
+        let spans = Span::merged(&spans, slack);
+        // What is kept whole needs no new text.
+        if matches!(spans[..], [all] if all.start == 0 && all.end >= piece.bytes) {
+            return None;
+        }
+        let names = if spans.is_empty() && !piece.is_call {
+            self.likely_names(piece)
+        } else {
+            Vec::new()
+        };
+        Some(Wanted {
+            part: piece.part,
+            message: piece.message,
+            kept: spans,
+            names: Some(names),
+            is_least: self.squeeze == Squeeze::All,
+        })
     }
 
     /// Identifiers whose newest copy is in this part, the likeliest needed again first.
