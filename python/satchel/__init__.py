@@ -13,7 +13,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # type checkers know the name; importing typing would cost milliseconds
 if TYPE_CHECKING:
-    from satchel import models, replay, sync, telemetry
+    from satchel import arrays, batch, models, replay, sync, telemetry
     from satchel._core import __version__
     from satchel.assembler import Assembler, Budget, Window, WorkingSet
     from satchel.converting import Converted, Loss, convert
@@ -79,6 +79,8 @@ __all__ = [
     "WorkingSet",
     "__version__",
     "allocate_budget",
+    "arrays",
+    "batch",
     "convert",
     "counter",
     "is_overflow_error",

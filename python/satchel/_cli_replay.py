@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from satchel.reading import Format
     from satchel.replay import Progress, ReplayReport
 
-__all__ = ["replay"]
+__all__ = ["policy_of", "replay"]
 
 _TOML: Final = ".toml"
 
@@ -79,7 +79,7 @@ def replay(
         with _progress(files) as told:
             found = run(
                 files,
-                policies=[_policy(name) for name in policy] if policy else DEFAULT_POLICIES,
+                policies=[policy_of(name) for name in policy] if policy else DEFAULT_POLICIES,
                 budget=budget,
                 model=model,
                 counter=counter,
@@ -100,7 +100,12 @@ def replay(
             _print_table(found, report)
 
 
-def _policy(name: str) -> str | Policy:
+def policy_of(name: str) -> str | Policy:
+    """A preset's name, or the policy in a TOML file.
+
+    Raises:
+        InputError: ``invalid_file``, ``invalid_value``.
+    """
     if not name.endswith(_TOML):
         return name
     from satchel.policy import Policy  # noqa: PLC0415 - pydantic is slow to load

@@ -14,6 +14,8 @@ __all__ = [
     "Counter",
     "LintProgress",
     "MessageTokens",
+    "RewriteReader",
+    "Rewriter",
     "TranscriptReader",
     "WorkingSet",
     "__version__",
@@ -22,6 +24,8 @@ __all__ = [
     "analyse_many",
     "approximate_fit",
     "column_names",
+    "column_scores",
+    "column_windows",
     "convert_messages",
     "debug_build",
     "describe_json",
@@ -29,6 +33,7 @@ __all__ = [
     "describe_text",
     "detect_dialect",
     "error_codes",
+    "has_rows_of",
     "identifiers_of",
     "likelihood_rows",
     "lint_rows",
@@ -42,7 +47,9 @@ __all__ = [
     "repair_placeholders",
     "replay_baselines",
     "replay_run",
+    "role_names",
     "score_messages",
+    "signal_names",
     "sliding_window",
     "stop_words",
     "text_structure",
@@ -252,6 +259,26 @@ def score_messages(
     ``weights`` is ``None`` for the keyword formula, else the default weights with the named ones
     replaced.
     """
+
+def column_windows(
+    tokens: NDArray[np.uint32],
+    protected: NDArray[np.bool_],
+    limits: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    /,
+) -> NDArray[np.int64]:
+    """Indices of the messages in the window of each conversation, rising."""
+
+def column_scores(
+    roles: NDArray[np.uint8],
+    tokens: NDArray[np.uint32],
+    signals: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    /,
+    *,
+    weights: list[tuple[str, float]] | None,
+) -> NDArray[np.float32]:
+    """One score per message, from 0 to 1; ``weights`` as in `score_messages`."""
 
 def trim_text(
     text: str,
@@ -526,6 +553,8 @@ def replay_run(
     """
 
 column_names: dict[str, tuple[str, ...]]
+role_names: list[str]
+signal_names: list[str]
 
 _Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, float, float]
 _Explained: TypeAlias = tuple[int, int, str, str, int, int, float, str, str, int]
@@ -605,3 +634,68 @@ class WorkingSet:
         """What happened to each step, or to the step of one message."""
     def columns(self) -> dict[str, Any]:
         """The same as numpy arrays by name, one entry per step."""
+
+def has_rows_of(head: bytes, file_format: str | None) -> bool:
+    """Whether a file that begins like this has a conversation a line.
+
+    ``head`` must hold two lines that are not blank, else the answer is no.
+    """
+
+_Texts: TypeAlias = tuple[NDArray[np.int64], bytes]
+
+@final
+class Rewriter:
+    """Writes conversations anew. Immutable, shared between threads; see ``satchel.batch``.
+
+    What it writes is a dict: ``records`` (bytes, a JSON object a line; empty in columns);
+    ``messages``, ``system``, ``tools`` and ``reports`` (int64 offsets and bytes); ``lines`` (int64,
+    the line of each window); ``pages`` and ``rejects`` (bytes, a JSON object a line);
+    ``first_reject`` (line, conversation, code, sentence, or None); and counts.
+    """
+
+    def __new__(
+        cls,
+        model: str,
+        *,
+        traits: list[str],
+        prefix_bound: bool,
+        counter: Counter,
+        policy: str,
+        share: float | None,
+        tokens: int | None,
+        at: str,
+        target: str | None,
+        prices: str,
+        price: tuple[float, int | None, float] | None,
+        pages: bool,
+    ) -> Rewriter: ...
+    def lines(
+        self, lines: bytes, source: str, line: int, file_format: str | None, *, columns: bool
+    ) -> dict[str, Any]:
+        """Rewrites lines that hold a conversation each; the first has the number ``line``."""
+    def file(self, source: str, file_format: str | None, *, columns: bool) -> RewriteReader:
+        """A reader of a whole file of any format."""
+    def rows(
+        self,
+        messages: _Texts,
+        system: _Texts | None,
+        tools: _Texts | None,
+        dialects: _Texts | None,
+        source: str,
+        row: int,
+        file_format: str | None,
+        *,
+        columns: bool,
+    ) -> dict[str, Any]:
+        """Rewrites rows of columns: offsets and UTF-8; the first has the number ``row``."""
+
+@final
+class RewriteReader:
+    """Reads one file piece by piece and writes its conversations anew; used by one thread."""
+
+    def feed(self, piece: bytes) -> None:
+        """Takes the next bytes."""
+    def fail(self, what: str) -> None:
+        """Notes that the rest of the file cannot be read."""
+    def finish(self) -> dict[str, Any]:
+        """Ends the file; gives everything that came out, as the rewriter's own methods do."""

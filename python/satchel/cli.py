@@ -19,6 +19,7 @@ _COMMANDS: Final = (
     "satchel._cli_commands",
     "satchel._cli_lint",
     "satchel._cli_rewrite",
+    "satchel._cli_batch",
     "satchel._cli_replay",
 )
 

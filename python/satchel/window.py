@@ -14,10 +14,13 @@ from satchel._client_calls import client_call
 from satchel._compaction_report import (
     CompactionReport,  # noqa: TC001 - likewise
 )
+from satchel._frames import arrow_table, pandas_frame, polars_frame
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from satchel._frames import Codes
 
 __all__ = ["Columns", "Page", "Report", "Rewrite", "StepReport", "Window", "WindowDiff"]
 
@@ -107,6 +110,49 @@ class Columns:
     def reason_names(self) -> tuple[str, ...]:
         """Names of the reasons, by number."""
         return _core.column_names["reason"]
+
+    def _table(self) -> tuple[dict[str, NDArray[Any]], dict[str, Codes]]:
+        numbers: dict[str, NDArray[Any]] = {
+            name: getattr(self, name)
+            for name in (
+                "first",
+                "end",
+                "tokens",
+                "original_tokens",
+                "salience",
+                "compaction",
+            )
+        }
+        codes: dict[str, Codes] = {
+            "level": (self.level, self.level_names),
+            "fidelity": (self.fidelity, self.fidelity_names),
+            "reason": (self.reason, self.reason_names),
+        }
+        return numbers, codes
+
+    def to_arrow(self) -> Any:  # noqa: ANN401 - a package without types
+        """A ``pyarrow.Table``, a row for each step; names instead of their numbers.
+
+        Raises:
+            ImportError: without pyarrow.
+        """
+        return arrow_table(*self._table())
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - an optional package
+        """A ``pandas.DataFrame``, a row for each step; names instead of their numbers.
+
+        Raises:
+            ImportError: without pandas.
+        """
+        return pandas_frame(*self._table())
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - an optional package
+        """A ``polars.DataFrame``, a row for each step; names instead of their numbers.
+
+        Raises:
+            ImportError: without polars.
+        """
+        return polars_frame(*self._table())
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +260,7 @@ class WindowDiff:
     added: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Window:
     """The rendered result for one model call.
 
@@ -240,17 +286,29 @@ class Window:
     messages: list[Any]
     system: Any
     tools: Any
-    events: tuple[Mapping[str, Any], ...] = field(repr=False)
+    events: tuple[Mapping[str, Any], ...]
     tokens: int
     tokens_upper: int
     exact: bool
     budget: int
     stable_prefix_tokens: int
     report: Report
-    pages: tuple[Page, ...] = field(repr=False)
+    pages: tuple[Page, ...]
     model: str
     dialect: str
     provider_edits: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+    def __repr__(self) -> str:
+        """A heading with figures, and the beginning of each message; safe to print."""
+        from satchel._window_view import as_text  # noqa: PLC0415 - only where somebody looks
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        """The same as an HTML table, for notebooks; everything is escaped."""
+        from satchel._window_view import as_html  # noqa: PLC0415 - only where somebody looks
+
+        return as_html(self)
 
     @property
     def cache_breakpoints(self) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ use crate::plan::{Plan, Settings, hard_reason, is_protected};
 use crate::policy::Ablation;
 use crate::prune::text::head_and_tail;
 use crate::salience::identifiers::name_parts;
-use crate::salience::index::{Index, LineAt, NameMap, Names, is_read, scan, scan_lines};
+use crate::salience::index::{Index, LineAt, NameMap, Names, is_read, scan, scan_some_lines};
 use crate::salience::likelihood::Moment;
 use crate::salience::line::{Standing, standing};
 use crate::shrink::{PartEdit, Span, with_text};
@@ -571,21 +571,17 @@ impl<T: Text> Keeper<'_, T> {
         let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u32 + 1;
         let row = self.transcript.rows()[message];
         let policy = &self.settings.policy;
-        let mut number = 0;
         let mut names = Vec::new();
         let mut next = kept.unwrap_or(&[]).iter().peekable();
-        scan_lines(content, text, |line, found| {
+        let is_visible = |line: LineAt| {
+            while next.next_if(|span| span.end < line.end).is_some() {}
+            kept.is_none() || next.peek().is_some_and(|span| span.start <= line.start)
+        };
+        scan_some_lines(content, text, is_visible, |line, number, found| {
             let line = LineAt {
                 part: part as u32,
                 ..line
             };
-            number += 1;
-            if kept.is_some() {
-                while next.next_if(|span| span.end < line.end).is_some() {}
-                if next.peek().is_none_or(|span| span.start > line.start) {
-                    return;
-                }
-            }
             names.clear();
             let words = &text[line.start as usize..line.end as usize];
             let mut spot = None;
@@ -610,7 +606,7 @@ impl<T: Text> Keeper<'_, T> {
                     let spot = *spot.get_or_insert_with(|| {
                         let present = |hash: &u64| self.moment.newest_names.contains(hash);
                         let company = found.iter().filter(|one| present(&one.hash)).count();
-                        Moment::spot(words, number - 1, lines, company as u32)
+                        Moment::spot(words, number, lines, company as u32)
                     });
                     let name = &text[identifier.start..identifier.end];
                     let value = self

@@ -5,6 +5,7 @@
 
 pub mod analyse;
 pub mod budget;
+pub mod columns;
 pub mod compaction;
 pub mod content;
 pub mod coverage;
@@ -29,6 +30,7 @@ pub mod readers;
 pub mod redact;
 pub mod render;
 pub mod replay;
+pub mod rewrite;
 pub mod root;
 pub mod salience;
 pub mod shortfall;

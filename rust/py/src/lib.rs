@@ -5,6 +5,7 @@ mod argument;
 mod budget;
 mod calibration;
 mod callback;
+mod columns;
 mod content;
 mod convert;
 mod counter;
@@ -24,6 +25,7 @@ mod redact;
 mod render;
 mod repair;
 mod replay;
+mod rewrite;
 mod score;
 mod sendable;
 mod terms;
@@ -41,6 +43,8 @@ mod _core {
     use crate::budget::allocate_budget;
     #[pymodule_export]
     use crate::calibration::PyCalibration;
+    #[pymodule_export]
+    use crate::columns::{column_scores, column_windows};
     #[pymodule_export]
     use crate::convert::convert_messages;
     #[pymodule_export]
@@ -68,6 +72,8 @@ mod _core {
     #[pymodule_export]
     use crate::replay::{replay_baselines, replay_run};
     #[pymodule_export]
+    use crate::rewrite::{PyRewriteReader, PyRewriter, has_rows_of};
+    #[pymodule_export]
     use crate::score::score_messages;
     #[pymodule_export]
     use crate::terms::{analyse, analyse_many, stop_words};
@@ -83,6 +89,9 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         let column_names = crate::working_set::column_names(module.py())?;
         module.add("column_names", column_names)?;
+        let (roles, signals) = crate::columns::names();
+        module.add("role_names", roles)?;
+        module.add("signal_names", signals)?;
         // Benchmarks refuse to trust a debug build; see `satchel.testing.require_release`.
         module.add("debug_build", cfg!(debug_assertions))
     }

@@ -21,16 +21,10 @@ pub(crate) fn score_messages<'py>(
     query: Option<String>,
     counter: &Bound<'py, PyCounter>,
 ) -> PyResult<Bound<'py, PyArray1<f32>>> {
-    let weights = match weights {
-        None => None,
-        Some(named) => {
-            let mut weights = Weights::default();
-            for (name, value) in named {
-                weights.set(&name, value).map_err(PyError)?;
-            }
-            Some(weights)
-        }
-    };
+    let weights = weights
+        .map(|named| Weights::with(&named))
+        .transpose()
+        .map_err(PyError)?;
     let messages = Messages::new(messages, None)?;
     let contents: Vec<_> = (0..messages.len() as u32)
         .map(|index| messages.content(index, weights.is_some()))

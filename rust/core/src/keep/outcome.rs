@@ -26,6 +26,9 @@ fn reach(place: Span, line: Span) -> Span {
     )
 }
 
+/// A new text, and what was wanted of it.
+type Written = (Wanted, PartEdit);
+
 impl<T: Text> Keeper<'_, T> {
     /// Standing instructions within their share, those first that have the form of one, then the
     /// newest.
@@ -77,7 +80,8 @@ impl<T: Text> Keeper<'_, T> {
             self.add_fragments(&mut taken, capacity);
         }
         self.limit(&mut taken);
-        let mut outcome = self.outcome(&taken)?;
+        let mut made = Vec::new();
+        let mut outcome = self.outcome(&taken, &mut made)?;
         // Tokens of lines are estimates: take back the last lines until the count is right.
         for _ in 0..4 {
             if outcome.tokens <= self.room.target.max(1)
@@ -88,7 +92,7 @@ impl<T: Text> Keeper<'_, T> {
             let over = (outcome.tokens - self.room.target) * UNIT;
             self.take_back(&mut taken, over + over / 8);
             taken.value = worth(&self.instance, &taken.lines);
-            outcome = self.outcome(&taken)?;
+            outcome = self.outcome(&taken, &mut made)?;
         }
         Ok(outcome)
     }
@@ -228,8 +232,24 @@ impl<T: Text> Keeper<'_, T> {
         }
     }
 
-    /// Makes the texts, and counts them exactly.
-    fn outcome(&self, taken: &Cover) -> Result<Outcome> {
+    /// The new texts with what was wanted, sorted by part; those in `before` are not made again.
+    fn written(&self, mut wanted: Vec<Wanted>, before: &[Written]) -> Result<Vec<Written>> {
+        let known = |all: &[Written], one: &Wanted| {
+            let at = all.binary_search_by_key(&one.part, |(made, _)| made.part);
+            let found = at.ok().and_then(|at| all.get(at));
+            found.filter(|(made, _)| made == one).cloned()
+        };
+        let same: Vec<_> = wanted.iter().filter_map(|one| known(before, one)).collect();
+        wanted.retain(|one| known(&same, one).is_none());
+        let new = edited(self.transcript, self.settings, &wanted)?;
+        let mut all: Vec<_> = wanted.into_iter().zip(new).chain(same).collect();
+        all.sort_unstable_by_key(|(one, _)| one.part);
+        Ok(all)
+    }
+
+    /// Makes the texts, and counts them exactly. `made` holds those of the choice before, of which
+    /// the same are taken, and then those of this one.
+    fn outcome(&self, taken: &Cover, made: &mut Vec<Written>) -> Result<Outcome> {
         let count = self.instance.lines.len();
         let mut is_taken = vec![false; count + self.fragments.len()];
         let mut is_open: Vec<bool> = self
@@ -261,8 +281,8 @@ impl<T: Text> Keeper<'_, T> {
                 edit.kept[..] != one.kept[..] || (one.is_least && edit.tokens > self.marker)
             })
         });
-        let new = edited(self.transcript, self.settings, &wanted)?;
-        let mut new = new.into_iter().peekable();
+        *made = self.written(wanted, made)?;
+        let mut new = made.iter().map(|(_, edit)| edit.clone()).peekable();
         let mut outcome = Outcome {
             density: taken.density * UNIT as f64,
             value: taken.value,

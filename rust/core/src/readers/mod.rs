@@ -53,7 +53,7 @@ use std::fmt;
 use crate::error::{Error, ErrorKind, Result};
 use json::Json;
 
-pub use stream::Reader;
+pub use stream::{Reader, has_rows};
 pub use usage::Usage;
 
 /// What kind of file a conversation comes from.
@@ -288,6 +288,11 @@ pub fn read(bytes: &[u8], format: Option<Format>) -> Conversations<'_> {
         rest: bytes,
         ready: Vec::new().into_iter(),
     }
+}
+
+/// The conversations that stand in one JSON value, as a line of a file would hold it.
+pub fn read_value(value: json::Json, format: Option<Format>, line: usize) -> Vec<Item> {
+    stream::value(value, format, line)
 }
 
 /// The iterator that [`read`] returns.

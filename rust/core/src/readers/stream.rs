@@ -70,6 +70,16 @@ impl Reader {
         }
     }
 
+    /// A reader of a stretch of a file with a conversation a line; `line` is the number of its first
+    /// line, from 1.
+    pub fn rows(format: Option<Format>, line: usize) -> Self {
+        Self {
+            line,
+            state: State::Rows,
+            ..Self::new(format)
+        }
+    }
+
     /// Takes the next bytes and gives what they complete, in the order of the file.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Item> {
         self.buffer.extend_from_slice(bytes);
@@ -355,6 +365,43 @@ impl Reader {
         self.items.extend(after);
         true
     }
+}
+
+/// The conversations of a value on this line.
+pub(super) fn value(value: Json, format: Option<Format>, line: usize) -> Vec<Item> {
+    let mut reader = Reader::rows(format, line);
+    reader.read_value(Record { line, value });
+    reader.items
+}
+
+/// Whether a file that begins like this has a conversation a line, so that each line can be read by
+/// itself, with [`Reader::rows`]. `head` must hold two lines that are not blank, else the answer is
+/// no; a broken line does not hide what those after it are.
+pub fn has_rows(head: &[u8], format: Option<Format>) -> bool {
+    if format == Some(Format::Aider) {
+        return false;
+    }
+    let head = head.strip_prefix(BOM).unwrap_or(head);
+    let Some(end) = memchr::memrchr(b'\n', head) else {
+        return false;
+    };
+    let (lines, rest) = head.split_at(end + 1);
+    let mut lines = lines
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !is_blank(line));
+    let is_row = |line: &[u8]| {
+        let value = parsed(line).ok();
+        value.is_some_and(|value| classify(&value, format) == Some(Kind::Row))
+    };
+    let Some(first) = lines.next() else {
+        return false;
+    };
+    if is_row(first) {
+        // A file of one line is one document.
+        return lines.next().is_some() || !is_blank(rest);
+    }
+    // A list may be written with an item a line, each but the last with a comma.
+    parsed(first).is_err() && lines.next().is_some_and(is_row) && lines.next().is_some_and(is_row)
 }
 
 /// What is wrong with a line among messages.

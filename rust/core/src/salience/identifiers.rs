@@ -113,6 +113,22 @@ pub fn identifiers(text: &str) -> Identifiers<'_> {
     }
 }
 
+/// The identifiers of the line `range` of a text, whose number is `line`; places are those of the
+/// whole text.
+pub(super) fn line_identifiers(
+    bytes: &[u8],
+    range: std::ops::Range<usize>,
+    line: u32,
+    escapes: bool,
+) -> Identifiers<'_> {
+    Identifiers {
+        bytes: &bytes[..range.end],
+        at: range.start,
+        line,
+        escapes,
+    }
+}
+
 /// The identifiers of a JSON text: escapes such as `\n` separate instead of lending a letter to
 /// the name after them. Lines are those of the JSON text itself.
 pub fn json_identifiers(text: &str) -> Identifiers<'_> {
@@ -158,6 +174,22 @@ const CLASS: [u8; 256] = {
     class
 };
 
+/// A bit for the class of each byte, none for what separates.
+const BIT: [u8; 256] = {
+    let mut bit = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        if CLASS[byte] != OTHER {
+            bit[byte] = 1 << CLASS[byte];
+        }
+        byte += 1;
+    }
+    bit
+};
+
+/// Classes without which a run is no identifier.
+const SPECIAL: u8 = 1 << DIGIT | 1 << UPPER | 1 << UNDERSCORE | 1 << SLASH | 1 << DOT;
+
 impl Iterator for Identifiers<'_> {
     type Item = Identifier;
 
@@ -171,14 +203,20 @@ impl Iterator for Identifiers<'_> {
                 }
                 continue;
             }
-            let rest = &self.bytes[self.at..];
-            let length = rest
-                .iter()
-                .position(|byte| CLASS[usize::from(*byte)] == OTHER)
-                .unwrap_or(rest.len());
             let start = self.at;
-            self.at += length;
-            if let Some(found) = self.judge(start, self.at) {
+            let mut seen = 0;
+            for &byte in &self.bytes[start..] {
+                let bit = BIT[usize::from(byte)];
+                if bit == 0 {
+                    break;
+                }
+                seen |= bit;
+                self.at += 1;
+            }
+            // Most runs are plain words, which are none.
+            if seen & SPECIAL != 0
+                && let Some(found) = self.judge(start, self.at, seen)
+            {
                 return Some(found);
             }
         }
@@ -202,8 +240,8 @@ impl Identifiers<'_> {
         }
     }
 
-    /// The identifier that the run `start..end` holds, if it is one.
-    fn judge(&self, start: usize, end: usize) -> Option<Identifier> {
+    /// The identifier that the run `start..end` of the classes `seen` holds, if it is one.
+    fn judge(&self, start: usize, end: usize, seen: u8) -> Option<Identifier> {
         let is_end = |byte: &u8| matches!(byte, b'.' | b'/' | b'-');
         let run = &self.bytes[start..end];
         let head = run.iter().take_while(|byte| is_end(byte)).count();
@@ -213,7 +251,7 @@ impl Identifiers<'_> {
         if !(MIN_BYTES..=MAX_BYTES).contains(&run.len()) {
             return None;
         }
-        let (form, is_name) = form_of(run);
+        let (form, is_name) = form_of(run, seen);
         is_name.then(|| Identifier {
             start,
             end,
@@ -224,48 +262,50 @@ impl Identifiers<'_> {
     }
 }
 
-/// What a run looks like, and whether that is an identifier.
-fn form_of(run: &[u8]) -> (Form, bool) {
+/// What a run looks like, and whether that is an identifier. `seen` holds its classes, and maybe
+/// those of the punctuation that was taken off its ends.
+fn form_of(run: &[u8], seen: u8) -> (Form, bool) {
+    let has = |class: u8| seen & (1 << class) != 0;
     let mut form = Form::default();
-    let (mut digits, mut letters) = (0usize, 0usize);
-    // Classes of the two bytes before, to see capitals before lower-case letters: `HTTPServer`.
-    let (mut before, mut earlier, mut oldest) = (OTHER, OTHER, OTHER);
-    for &byte in run {
-        let class = CLASS[usize::from(byte)];
-        match class {
-            DIGIT => digits += 1,
-            LOWER => {
-                letters += 1;
-                if before == LOWER && earlier == UPPER && oldest == UPPER {
-                    form.set(Form::CAMEL);
-                }
-            }
-            UPPER => {
-                letters += 1;
-                if before == LOWER {
-                    form.set(Form::CAMEL);
-                }
-            }
-            UNDERSCORE => form.set(Form::SNAKE),
-            SLASH => {
-                form.set(Form::PATH);
-                form.0 &= !Form::DOTTED.0;
-            }
-            DOT => form.set(Form::DOTTED),
-            _ => {}
-        }
-        (oldest, earlier, before) = (earlier, before, class);
+    if has(UNDERSCORE) {
+        form.set(Form::SNAKE);
     }
-    if digits > 0 {
+    let mut name = run;
+    if has(SLASH)
+        && let Some(slash) = memchr::memrchr(b'/', run)
+    {
+        form.set(Form::PATH);
+        name = &run[slash..];
+    }
+    if has(DOT) && name.contains(&b'.') {
+        form.set(Form::DOTTED);
+    }
+    if has(DIGIT) {
         form.set(Form::DIGITS);
     }
-    if letters == 0 {
+    if !has(LOWER) && !has(UPPER) {
         form.set(Form::NUMBER);
+        let digits = run.iter().filter(|byte| byte.is_ascii_digit()).count();
         return (form, digits >= 3);
     }
+    if has(LOWER) && has(UPPER) && is_camel(run) {
+        form.set(Form::CAMEL);
+    }
     let joined = form.0 & (Form::PATH.0 | Form::DOTTED.0 | Form::SNAKE.0) != 0;
-    let is_name = digits > 0 || form.contains(Form::CAMEL) || (joined && run.len() > MIN_BYTES);
+    let is_name = has(DIGIT) || form.contains(Form::CAMEL) || (joined && run.len() > MIN_BYTES);
     (form, is_name)
+}
+
+/// A lower-case letter before a capital, or capitals before lower-case letters: `HTTPServer`.
+fn is_camel(run: &[u8]) -> bool {
+    let (mut before, mut earlier, mut oldest) = (OTHER, OTHER, OTHER);
+    run.iter().any(|byte| {
+        let class = CLASS[usize::from(*byte)];
+        let begins = class == UPPER && before == LOWER;
+        let ends = class == LOWER && before == LOWER && earlier == UPPER && oldest == UPPER;
+        (oldest, earlier, before) = (earlier, before, class);
+        begins || ends
+    })
 }
 
 /// A 64-bit hash of a name: FNV-1a, the same on every machine and in every run.

@@ -11,7 +11,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use indexmap::{IndexMap, IndexSet};
 
 use super::identifiers::{
-    Form, Identifier, Identifiers, identifiers, json_identifiers, looks_like_json, name_parts,
+    Form, Identifier, Identifiers, identifiers, json_identifiers, line_identifiers,
+    looks_like_json, name_parts,
 };
 use crate::message::{Body, Part, PartKind, Role};
 use crate::node::Text;
@@ -402,10 +403,14 @@ pub fn is_read<T: Text>(part: &Part<T>) -> bool {
     ) && !matches!(part.body, Body::Empty)
 }
 
+/// Whether backslashes in a part's text escape.
+fn has_escapes<T: Text>(part: &Part<T>, text: &str) -> bool {
+    part.kind == PartKind::Call || looks_like_json(text)
+}
+
 /// The identifiers of a part's text.
 pub fn scan<'t, T: Text>(part: &Part<T>, text: &'t str) -> Identifiers<'t> {
-    let is_json = part.kind == PartKind::Call || looks_like_json(text);
-    if is_json {
+    if has_escapes(part, text) {
         json_identifiers(text)
     } else {
         identifiers(text)
@@ -428,31 +433,46 @@ pub fn scan_lines<T: Text>(
     text: &str,
     mut visit: impl FnMut(LineAt, &[Identifier]),
 ) {
+    scan_some_lines(part, text, |_| true, |line, _, found| visit(line, found));
+}
+
+/// [`scan_lines`] for the lines that are `wanted`, with their numbers from 0: nothing else is looked
+/// at.
+pub(crate) fn scan_some_lines<T: Text>(
+    part: &Part<T>,
+    text: &str,
+    mut wanted: impl FnMut(LineAt) -> bool,
+    mut visit: impl FnMut(LineAt, u32, &[Identifier]),
+) {
     let bytes = text.as_bytes();
-    let mut found = scan(part, text).peekable();
+    let escapes = has_escapes(part, text);
     let mut on_line = Vec::new();
-    let mut start = 0;
+    let (mut start, mut number) = (0, 0);
     loop {
         let end = match part.kind {
             PartKind::Call => bytes.len(),
             _ => memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at),
         };
-        on_line.clear();
-        while let Some(identifier) = found.next_if(|identifier| identifier.start < end) {
-            // The keys of arguments are the tool's, not what it was used on.
-            if part.kind != PartKind::Call || !is_key(bytes, identifier) {
-                on_line.push(identifier);
-            }
-        }
         let line = LineAt {
             part: 0,
             start: start as u32,
             end: end as u32,
         };
-        visit(line, &on_line);
+        if wanted(line) {
+            on_line.clear();
+            let found = line_identifiers(bytes, start..end, number, escapes);
+            if part.kind == PartKind::Call {
+                // The keys of arguments are the tool's, not what it was used on.
+                on_line.extend(found.filter(|identifier| !is_key(bytes, *identifier)));
+            } else {
+                on_line.extend(found);
+            }
+            visit(line, number, &on_line);
+        }
         if end >= bytes.len() {
             return;
         }
         start = end + 1;
+        number += 1;
     }
 }

@@ -62,6 +62,18 @@ impl Weights {
         "brief",
     ];
 
+    /// The default weights with the named ones replaced.
+    ///
+    /// # Errors
+    /// As [`Weights::set`].
+    pub fn with(named: &[(String, f64)]) -> Result<Self> {
+        let mut weights = Self::default();
+        for (name, value) in named {
+            weights.set(name, *value)?;
+        }
+        Ok(weights)
+    }
+
     /// Sets the weight `name`.
     ///
     /// # Errors
@@ -95,34 +107,66 @@ impl Weights {
     }
 }
 
-/// Scores by the default features and `weights`, one per message.
-pub fn weighted(features: &Features, weights: &Weights) -> Vec<f32> {
-    let length = features.roles.len() as f64;
+/// What a message is scored by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// Its place in the history, from 0.
+    pub(crate) index: usize,
+    /// Messages of the history.
+    pub(crate) length: usize,
+    pub(crate) role: Option<Role>,
+    pub(crate) tokens: u32,
+    pub(crate) signals: Signals,
+    pub(crate) references: f32,
+    pub(crate) query: f32,
+    pub(crate) brief: bool,
+}
+
+fn rows(features: &Features) -> impl Iterator<Item = Row> {
+    let length = features.roles.len();
     let rows = features.roles.iter().zip(&features.signals);
     let shares = features.references.iter().zip(&features.query);
-    rows.zip(shares)
-        .zip(&features.brief)
-        .enumerate()
-        .map(|(index, (((role, signals), (references, query)), brief))| {
-            let role = match role {
-                Some(Role::System | Role::Developer) => 1.0,
-                Some(Role::User) => 0.8,
-                Some(Role::Assistant) | None => 0.5,
-                Some(Role::Tool) => 0.3,
-            };
-            let bit = |signal| f64::from(signals.contains(signal));
-            let score = weights.recency * (index as f64 + 1.0) / length
-                + weights.role * role
-                + weights.references * f64::from(*references)
-                + weights.decision * bit(Signals::DECISION)
-                + weights.constraint * bit(Signals::CONSTRAINT)
-                + weights.error * bit(Signals::ERROR)
-                + weights.code * bit(Signals::CODE)
-                + weights.query * f64::from(*query)
-                + weights.brief * f64::from(*brief);
-            score.clamp(0.0, 1.0) as f32
-        })
+    let sizes = features.tokens.iter().zip(&features.brief);
+    rows.zip(shares).zip(sizes).enumerate().map(
+        move |(index, (((role, signals), (references, query)), (tokens, brief)))| Row {
+            index,
+            length,
+            role: *role,
+            tokens: *tokens,
+            signals: *signals,
+            references: *references,
+            query: *query,
+            brief: *brief,
+        },
+    )
+}
+
+/// Scores by the default features and `weights`, one per message.
+pub fn weighted(features: &Features, weights: &Weights) -> Vec<f32> {
+    rows(features)
+        .map(|row| weighted_of(&row, weights))
         .collect()
+}
+
+/// The score of one message by `weights`.
+pub(crate) fn weighted_of(row: &Row, weights: &Weights) -> f32 {
+    let role = match row.role {
+        Some(Role::System | Role::Developer) => 1.0,
+        Some(Role::User) => 0.8,
+        Some(Role::Assistant) | None => 0.5,
+        Some(Role::Tool) => 0.3,
+    };
+    let bit = |signal| f64::from(row.signals.contains(signal));
+    let score = weights.recency * (row.index as f64 + 1.0) / row.length as f64
+        + weights.role * role
+        + weights.references * f64::from(row.references)
+        + weights.decision * bit(Signals::DECISION)
+        + weights.constraint * bit(Signals::CONSTRAINT)
+        + weights.error * bit(Signals::ERROR)
+        + weights.code * bit(Signals::CODE)
+        + weights.query * f64::from(row.query)
+        + weights.brief * f64::from(row.brief);
+    score.clamp(0.0, 1.0) as f32
 }
 
 /// Scores by the weight set `"keywords"`, one per message.
@@ -132,33 +176,31 @@ pub fn weighted(features: &Features, weights: &Weights) -> Vec<f32> {
 /// others 0.5) `+ 0.15` decision `+ 0.10` constraint `+ 0.10` code `− 0.15` if tokens < 10 `+ 0.05`
 /// if tokens > 100, clamped to 0..1; `i` counts from 0.
 pub fn keywords(features: &Features) -> Vec<f32> {
-    let length = features.roles.len() as f64;
-    let rows = features.roles.iter().zip(&features.signals);
-    rows.zip(&features.tokens)
-        .enumerate()
-        .map(|(index, ((role, signals), tokens))| {
-            let role = match role {
-                Some(Role::System) => 1.0,
-                Some(Role::User) => 0.8,
-                _ => 0.5,
-            };
-            let mut score = 0.3 * (index as f64 / length) + 0.2 * role;
-            if signals.contains(Signals::DECISION) {
-                score += 0.15;
-            }
-            if signals.contains(Signals::CONSTRAINT) {
-                score += 0.10;
-            }
-            if signals.contains(Signals::CODE) {
-                score += 0.10;
-            }
-            if *tokens < SHORT_BELOW {
-                score -= 0.15;
-            }
-            if *tokens > LONG_ABOVE {
-                score += 0.05;
-            }
-            score.clamp(0.0, 1.0) as f32
-        })
-        .collect()
+    rows(features).map(|row| keywords_of(&row)).collect()
+}
+
+/// The score of one message by the weight set `"keywords"`.
+pub(crate) fn keywords_of(row: &Row) -> f32 {
+    let role = match row.role {
+        Some(Role::System) => 1.0,
+        Some(Role::User) => 0.8,
+        _ => 0.5,
+    };
+    let mut score = 0.3 * (row.index as f64 / row.length as f64) + 0.2 * role;
+    if row.signals.contains(Signals::DECISION) {
+        score += 0.15;
+    }
+    if row.signals.contains(Signals::CONSTRAINT) {
+        score += 0.10;
+    }
+    if row.signals.contains(Signals::CODE) {
+        score += 0.10;
+    }
+    if row.tokens < SHORT_BELOW {
+        score -= 0.15;
+    }
+    if row.tokens > LONG_ABOVE {
+        score += 0.05;
+    }
+    score.clamp(0.0, 1.0) as f32
 }

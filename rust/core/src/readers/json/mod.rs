@@ -200,7 +200,8 @@ impl Json {
         out
     }
 
-    fn write_json(&self, out: &mut String) {
+    /// Appends the canonical JSON.
+    pub fn write_json(&self, out: &mut String) {
         match self {
             Self::Null => out.push_str("null"),
             Self::Bool(true) => out.push_str("true"),

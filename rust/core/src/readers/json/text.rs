@@ -1,18 +1,19 @@
 //! Strings of JSON texts, which may hold halves of surrogate pairs.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use crate::node::{Text, write_json_chars};
 
-/// A string of a JSON text.
+/// A string of a JSON text; a copy costs nothing, so that messages share the texts of their file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonText(Kept);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kept {
-    Utf8(Box<str>),
+    Utf8(Arc<str>),
     /// UTF-8 in which lone surrogates stand as three bytes.
-    Surrogates(Box<[u8]>),
+    Surrogates(Arc<[u8]>),
 }
 
 impl JsonText {

@@ -1,0 +1,15 @@
+"""Stored transcripts written anew in bulk, on all cores of one machine.
+
+`rewrite` reads files and folders and writes one file; a run that was killed goes on where it was.
+`rewrite_batches` is the same for Arrow record batches, for engines to call. Parquet, zstd and Arrow
+need the extra ``batch`` (pyarrow).
+"""
+
+from __future__ import annotations
+
+from satchel.batch.columns import rewrite_batches
+from satchel.batch.options import At
+from satchel.batch.running import Progress, rewrite
+from satchel.batch.summary import Summary
+
+__all__ = ["At", "Progress", "Summary", "rewrite", "rewrite_batches"]

@@ -1,0 +1,163 @@
+"""The outputs of a run, and how far they are written.
+
+While a run goes on, each output has ``.part`` behind its name. The manifest beside the main one
+(``.resume.json``) says where the next unit begins and how long each output was before it. It is
+written after the outputs are on the disk and takes the place of the one before at once. So whatever
+kills the run, it goes on from a state in which nothing is missing and nothing is there twice: what
+was written behind it is cut off and written again, the same. At the end the manifest says so, the
+outputs get their names, and it is removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from satchel.batch.summary import Summary
+from satchel.batch.units import Place
+from satchel.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["Checkpoint", "Outputs"]
+
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A state from which a run goes on."""
+
+    place: Place = field(default_factory=Place)
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
+    summary: Summary = field(default_factory=Summary)
+    is_done: bool = False
+
+
+class Outputs:
+    """Appends to all outputs at once."""
+
+    def __init__(self, paths: Mapping[str, Path], manifest: Path, digest: str) -> None:
+        self._paths: Final = dict(paths)
+        self._manifest: Final = manifest
+        self._digest: Final = digest
+        self._files: dict[str, BinaryIO] = {}
+        self._sizes: dict[str, int] = {}
+
+    def open(self, *, restart: bool) -> Checkpoint:
+        """The state to go on from; outputs are cut to it.
+
+        Raises:
+            InputError: ``invalid_value`` if a run with other options or inputs was interrupted
+                here, ``invalid_file`` if an output cannot be written.
+        """
+        found = None if restart else self._read()
+        try:
+            if found is None:
+                self._manifest.unlink(missing_ok=True)
+                found = Checkpoint(sizes=dict.fromkeys(self._paths, 0))
+            if not found.is_done:
+                for name, path in self._paths.items():
+                    file = _part(path).open("r+b" if found.sizes[name] else "wb")
+                    self._files[name] = file
+                    file.truncate(found.sizes[name])
+                    file.seek(found.sizes[name])
+        except OSError as error:
+            self.close()
+            message = f"{error.filename}: {(error.strerror or 'cannot be written').lower()}"
+            raise InputError(message, code="invalid_file") from error
+        self._sizes = dict(found.sizes)
+        return found
+
+    def _read(self) -> Checkpoint | None:
+        try:
+            found: Any = json.loads(self._manifest.read_text(encoding="utf-8"))
+            told = found["version"], found["digest"]
+            checkpoint = Checkpoint(
+                Place(**found["place"]),
+                {name: found["sizes"][name] for name in self._paths},
+                Summary(**found["summary"]),
+                found["is_done"],
+            )
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise self._other() from error
+        if told != (_VERSION, self._digest):
+            raise self._other()
+        for name, path in self._paths.items():
+            size = _part(path).stat().st_size if _part(path).exists() else 0
+            if not checkpoint.is_done and size < checkpoint.sizes[name]:
+                message = f"{_part(path)}: shorter than the interrupted run left it; restart"
+                raise InputError(message, code="invalid_value")
+        return checkpoint
+
+    def _other(self) -> InputError:
+        message = (
+            f"{self._manifest}: a run with other options or inputs was interrupted here; "
+            "repeat that one, or restart"
+        )
+        return InputError(message, code="invalid_value")
+
+    def append(self, name: str, data: bytes) -> None:
+        """Appends to the output ``name``, if there is one."""
+        if data and name in self._files:
+            self._files[name].write(data)
+
+    def mark(self) -> None:
+        """Ends a unit: a state to go on from never holds half of one."""
+        self._sizes = {name: file.tell() for name, file in self._files.items()}
+
+    def save(self, place: Place, summary: Summary, *, is_done: bool = False) -> None:
+        """Makes everything up to the last mark the state to go on from."""
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+        state = {
+            "version": _VERSION,
+            "digest": self._digest,
+            "place": asdict(place),
+            "sizes": self._sizes,
+            "summary": summary.as_dict(),
+            "is_done": is_done,
+        }
+        new = self._manifest.with_name(self._manifest.name + ".new")
+        with new.open("w", encoding="utf-8") as written:
+            json.dump(state, written)
+            written.flush()
+            os.fsync(written.fileno())
+        new.replace(self._manifest)
+
+    def part(self, name: str) -> Path:
+        """Where the output ``name`` is written."""
+        return _part(self._paths[name])
+
+    def path(self, name: str) -> Path:
+        """The name that the output ``name`` gets."""
+        return self._paths[name]
+
+    def finish(self, *, staged: bool) -> None:
+        """Gives the outputs their names; may be done again after a kill in the middle.
+
+        With ``staged`` the records have theirs already, and what they were made of goes.
+        """
+        self.close()
+        for name, path in self._paths.items():
+            if staged and name == "records":
+                _part(path).unlink(missing_ok=True)
+            elif _part(path).exists():
+                _part(path).replace(path)
+        self._manifest.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Closes the files."""
+        for file in self._files.values():
+            file.close()
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(path.name + ".part")

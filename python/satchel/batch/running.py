@@ -1,0 +1,298 @@
+"""`rewrite`: files in, one file out, on all cores, in the order of the input."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from satchel._cli_files import check_out
+from satchel.batch.arrow import Staged
+from satchel.batch.checkpoint import Outputs
+from satchel.batch.options import settings
+from satchel.batch.rejects import checked, raise_first
+from satchel.batch.units import units
+from satchel.errors import InputError
+from satchel.reading import STDIN, transcript_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
+
+    from satchel.batch.options import At, OnError, Settings
+    from satchel.batch.summary import Summary
+    from satchel.batch.units import Output, Unit
+    from satchel.counting import Counter
+    from satchel.policy import Policy
+    from satchel.reading import Format
+
+__all__ = ["Progress", "rewrite"]
+
+_WAITING: Final = 32 << 20
+"""Bytes of units that may wait for a core or for their turn to be written."""
+
+_SAVE_S: Final = 1.0
+
+AnyPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is.
+
+    Attributes:
+        summary: sums so far, those of the runs before this one included.
+        bytes_total: bytes of all files on the disk.
+        elapsed_s: seconds since this run began.
+        bytes_now: bytes that this run has read.
+    """
+
+    summary: Summary
+    bytes_total: int
+    elapsed_s: float
+    bytes_now: int
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that the rest will take at the rate so far; None before there is one."""
+        if not self.bytes_now or self.elapsed_s <= 0:
+            return None
+        rest = max(0, self.bytes_total - self.summary.bytes_read)
+        return rest * self.elapsed_s / self.bytes_now
+
+
+def rewrite(
+    paths: AnyPath | Iterable[AnyPath],
+    out: AnyPath,
+    *,
+    model: str,
+    policy: str | Policy = "adaptive",
+    budget: float | str | None = None,
+    convert: str | None = None,
+    at: At = "end",
+    counter: str | Counter | None = None,
+    format: Format | str = "auto",  # noqa: A002 - the word that users know from every reader of files
+    report: AnyPath | None = None,
+    rejects: AnyPath | None = None,
+    pages: AnyPath | None = None,
+    on_error: OnError = "reject",
+    threads: int | None = None,
+    restart: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """Writes stored conversations anew: each as the window that its next call would have been sent.
+
+    Each conversation is converted if another dialect is wanted, repaired if it must be, folded
+    under the policy as a running agent's would have been, and asked for its window. Reads JSON
+    Lines (plain, gzip, zstd), Parquet and any transcript that `satchel.read_transcripts` reads;
+    memory is bounded by the largest single conversation (of files that are no JSON Lines or
+    Parquet: the largest file), not by the files. Equal inputs and options give equal bytes, in the
+    order of the input, on any number of threads. A run that was killed goes on where it was when it
+    is called again with the same arguments, to the same bytes.
+
+    Args:
+        paths: files and folders.
+        out: the file to write: Parquet if it ends in ``.parquet``, else JSON Lines that every
+            reader of this library takes. A record has ``dialect``, ``model``, ``system``,
+            ``tools``, ``messages``, and ``metadata`` with ``source``, ``line``, ``conversation``
+            (which of that line, from 0) and ``at`` (messages before the window). Parquet has
+            ``messages``, ``system``, ``tools`` and ``report`` as JSON texts.
+        model: whose windows they are: its counter, its limit, its prices.
+        policy: a `Policy` or the name of a preset.
+        budget: input tokens of a window, or a share of each conversation such as ``"25%"`` (system,
+            tools, leading instructions and first user message, and that share of the rest, at least
+            its largest message); default: what the model takes.
+        convert: dialect of the output; default: each conversation keeps its own.
+        at: ``"end"``: one window, behind the last message. ``"every-call"``: one before each reply.
+            ``"turn:K"``: one before the first reply of turn K, from 1, below 0 from the end.
+        counter: what counts; default: the model's own.
+        format: as in `satchel.read_transcripts`; of files that are no Parquet.
+        report: a JSON line for each window: tokens before and after, steps by level, violations,
+            repairs, losses, cost; default: ``out`` with ``.report.jsonl`` behind it.
+        rejects: a JSON line for each conversation, line or file without a window, and why; default:
+            ``out`` with ``.rejects.jsonl`` behind it.
+        pages: if given, a JSON line for each part that is not verbatim in the windows: its pointer,
+            its place and its text, so that what a window points to can be looked up by ``source``,
+            ``line``, ``conversation`` and ``pointer``. Without it the originals are in the input,
+            whose place the report names.
+        on_error: ``"reject"`` goes on, ``"raise"`` stops at the first; the outputs so far stay, and
+            the next call with the same arguments goes on before it.
+        threads: how many; default: one for each core.
+        restart: begin anew even if an interrupted run is there.
+        progress: is told after every unit of work.
+
+    Returns:
+        The sums of the whole run.
+
+    Raises:
+        InputError: ``invalid_value``, ``unknown_model``, ``unknown_dialect`` for an option;
+            ``invalid_file`` for an output that cannot be written or standard input; with
+            ``on_error="raise"`` what is wrong with the first reject, also as `BudgetError`.
+        ImportError: Parquet or zstd without pyarrow.
+    """
+    checked(on_error)
+    if threads is not None and threads < 1:
+        message = f"threads is {threads}, must be at least 1"
+        raise InputError(message, code="invalid_value", value=threads, limit=1)
+    chosen = settings(
+        policy=policy,
+        model=model,
+        budget=budget,
+        convert=convert,
+        at=at,
+        counter=counter,
+        pages=pages is not None,
+        file_format=format,
+    )
+    target = Path(out)
+    named = {
+        "records": target,
+        "reports": Path(report) if report is not None else _beside(target, ".report.jsonl"),
+        "rejects": Path(rejects) if rejects is not None else _beside(target, ".rejects.jsonl"),
+    }
+    if pages is not None:
+        named["pages"] = Path(pages)
+    if len({path.resolve() for path in named.values()}) < len(named):
+        message = "two outputs have the same name"
+        raise InputError(message, code="invalid_value")
+    own = {f"{path.resolve()}{end}" for path in named.values() for end in ("", ".part")}
+    files = [file for file in _files(paths) if str(Path(file).resolve()) not in own]
+    for path in named.values():
+        check_out(str(path), _given(paths))
+    outputs = Outputs(named, _beside(target, ".resume.json"), _digest(chosen, files))
+    run = _Run(chosen, files, outputs, is_parquet=target.suffix == ".parquet")
+    return run.run(threads or os.cpu_count() or 1, on_error, progress, restart=restart)
+
+
+def _beside(path: Path, end: str) -> Path:
+    return path.with_name(path.name + end)
+
+
+def _given(paths: AnyPath | Iterable[AnyPath]) -> list[str]:
+    several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    return [os.fspath(path) for path in several]
+
+
+def _files(paths: AnyPath | Iterable[AnyPath]) -> list[str]:
+    given = _given(paths)
+    if STDIN in given:
+        message = "standard input cannot be read again after an interruption; give a file"
+        raise InputError(message, code="invalid_file")
+    return [file for path in given for file in transcript_files(path)]
+
+
+def _digest(chosen: Settings, files: list[str]) -> str:
+    """Tells runs apart: options, and the names, sizes and times of the files."""
+    told: list[object] = [chosen.digest]
+    for file in files:
+        try:
+            found = Path(file).stat()
+        except OSError:
+            told.append([file, None])
+        else:
+            told.append([file, found.st_size, found.st_mtime_ns])
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+class _Run:
+    """One run over some files."""
+
+    def __init__(
+        self, chosen: Settings, files: list[str], outputs: Outputs, *, is_parquet: bool
+    ) -> None:
+        self._settings = chosen
+        self._files = files
+        self._outputs = outputs
+        self._staged = Staged() if is_parquet else None
+
+    def run(
+        self,
+        threads: int,
+        on_error: OnError,
+        progress: Callable[[Progress], None] | None,
+        *,
+        restart: bool,
+    ) -> Summary:
+        state = self._outputs.open(restart=restart)
+        total = sum(path.stat().st_size for path in map(Path, self._files) if path.is_file())
+        began, saved, now = time.monotonic(), time.monotonic(), 0
+        place, summary = state.place, state.summary
+        try:
+            if self._staged is not None and not state.sizes["records"]:
+                self._outputs.append("records", self._staged.head())
+                self._outputs.mark()
+            work = units(self._files, place, self._settings, columns=self._staged is not None)
+            for unit, output in () if state.is_done else _in_order(work, threads):
+                raise_first(unit.source, output, on_error)
+                self._write(output)
+                place, summary = unit.after, summary.plus(output, unit.on_disk)
+                now += unit.on_disk
+                if time.monotonic() - saved >= _SAVE_S:
+                    self._outputs.save(place, summary)
+                    saved = time.monotonic()
+                if progress is not None:
+                    progress(Progress(summary, total, time.monotonic() - began, now))
+            if not state.is_done:
+                self._outputs.save(place, summary)
+                self._finish_parquet()
+                self._outputs.save(place, summary, is_done=True)
+        except BaseException:  # an interrupt too leaves a state to go on from
+            if not state.is_done:
+                self._outputs.save(place, summary)
+            raise
+        finally:
+            self._outputs.close()
+        self._outputs.finish(staged=self._staged is not None)
+        return summary
+
+    def _write(self, output: Output) -> None:
+        append = self._outputs.append
+        append(
+            "records",
+            output["records"] if self._staged is None else self._staged.body(output),
+        )
+        text = output["reports"][1]
+        if self._staged is not None:
+            starts = output["reports"][0]
+            text = b"".join(text[start:end] + b"\n" for start, end in pairwise(starts))
+        append("reports", text)
+        append("rejects", output["rejects"])
+        append("pages", output["pages"])
+        self._outputs.mark()
+
+    def _finish_parquet(self) -> None:
+        """Makes the Parquet file of what was staged."""
+        if self._staged is None:
+            return
+        part = self._outputs.part("records")
+        made = part.with_name(part.name + ".parquet")
+        self._staged.write(part, made)
+        made.replace(self._outputs.path("records"))
+
+
+def _in_order(work: Iterator[Unit], threads: int) -> Iterator[tuple[Unit, Output]]:
+    """The outputs of units in their order; so many at work, so many bytes waiting."""
+    waiting: deque[tuple[Unit, Future[Output]]] = deque()
+    held = 0
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        try:
+            for unit in work:
+                waiting.append((unit, pool.submit(unit.work)))
+                held += unit.size
+                while waiting and (len(waiting) > 2 * threads or held > _WAITING):
+                    done, future = waiting.popleft()
+                    yield done, future.result()
+                    held -= done.size
+            while waiting:
+                done, future = waiting.popleft()
+                yield done, future.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()

@@ -1,0 +1,219 @@
+"""The work of a run, cut into units: stretches of lines, batches of rows, whole files.
+
+Where a unit begins depends on the files alone, never on threads or on a run before, so that units
+written in order are the same bytes always. A file with a conversation a line is read a stretch at a
+time; any other is one unit.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+from satchel import _core
+from satchel.batch.arrow import Texts, needed, parquet_batches, text_columns
+from satchel.errors import InputError
+from satchel.reading import file_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from satchel.batch.options import Settings
+
+__all__ = ["Place", "Unit", "units"]
+
+_PIECE: Final = 1 << 20
+_STRETCH: Final = 1 << 19
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_PARQUET: Final = b"PAR1"
+
+Output = dict[str, Any]
+
+Columns = tuple[Texts, Texts | None, Texts | None, Texts | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a unit begins: number of its file, bytes of it (unpacked) or rows, and lines."""
+
+    file: int = 0
+    offset: int = 0
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Some work, and where the next begins."""
+
+    source: str
+    work: Callable[[], Output]
+    after: Place
+    size: int
+    on_disk: int
+
+
+def units(files: list[str], start: Place, settings: Settings, *, columns: bool) -> Iterator[Unit]:
+    """The units of these files from ``start`` on, in order."""
+    for number in range(start.file, len(files)):
+        place = start if number == start.file else Place(number)
+        cutting = _Cutting(files[number], place, settings, columns=columns)
+        try:
+            yield from cutting.units()
+        except InputError as error:
+            yield cutting.failed(error)
+
+
+class _Cutting:
+    """Cuts one file."""
+
+    def __init__(self, source: str, place: Place, settings: Settings, *, columns: bool) -> None:
+        self._source = source
+        self._place = place
+        self._settings = settings
+        self._columns = columns
+        self._told = 0
+        self._at_disk: Callable[[], int] = lambda: 0
+
+    def units(self) -> Iterator[Unit]:
+        with _opened(self._source) as (stream, at_disk):
+            self._at_disk = at_disk
+            head = _read(stream, _PIECE, self._source)
+            if head.startswith(_PARQUET):
+                yield from self._rows()
+                return
+            while b"\n" not in head and (more := _read(stream, _PIECE, self._source)):
+                head += more
+            if _core.has_rows_of(head, self._settings.file_format):
+                yield from self._lines(head, stream)
+            else:
+                yield self._whole(head, stream)
+
+    def failed(self, error: InputError) -> Unit:
+        """The rest of the file cannot be read: a reject."""
+        reader = self._reader()
+        reader.fail(str(error))
+        return Unit(self._source, reader.finish, Place(self._place.file + 1), 0, 0)
+
+    def _reader(self) -> _core.RewriteReader:
+        return self._settings.rewriter.file(
+            self._source, self._settings.file_format, columns=self._columns
+        )
+
+    def _unit(self, work: Callable[[], Output], after: Place, size: int) -> Unit:
+        now = self._at_disk()
+        told, self._told = now - self._told, now
+        return Unit(self._source, work, after, size, told)
+
+    def _lines(self, head: bytes, stream: BinaryIO) -> Iterator[Unit]:
+        offset, line = self._place.offset, self._place.line
+        # What a run before has written is read past.
+        past = offset
+        while past >= len(head) and head:
+            past -= len(head)
+            head = _read(stream, _PIECE, self._source)
+        held = bytearray(head[past:])
+        while True:
+            # A stretch goes to the end of the line in which a fixed number of bytes is reached,
+            # however the file is read.
+            searched = _STRETCH - 1
+            while (found := held.find(b"\n", searched)) < 0:
+                searched = max(searched, len(held))
+                more = _read(stream, _PIECE, self._source)
+                if not more:
+                    break
+                held += more
+            cut = found + 1 if found >= 0 else len(held)
+            if not cut:
+                return
+            stretch = bytes(memoryview(held)[:cut])
+            del held[:cut]
+            first, line = line, line + stretch.count(b"\n")
+            offset += cut
+            work = self._lines_work(stretch, first)
+            yield self._unit(work, Place(self._place.file, offset, line), cut)
+
+    def _lines_work(self, stretch: bytes, line: int) -> Callable[[], Output]:
+        settings, source, columns = self._settings, self._source, self._columns
+        return lambda: settings.rewriter.lines(
+            stretch, source, line, settings.file_format, columns=columns
+        )
+
+    def _whole(self, head: bytes, stream: BinaryIO) -> Unit:
+        """The whole file, which is read here: its size bounds the memory."""
+        reader = self._reader()
+        pieces = [head]
+        while piece := _read(stream, _PIECE, self._source):
+            pieces.append(piece)
+        size = sum(map(len, pieces))
+        pieces.reverse()
+
+        def work() -> Output:
+            while pieces:
+                reader.feed(pieces.pop())
+            return reader.finish()
+
+        return self._unit(work, Place(self._place.file + 1), size)
+
+    def _rows(self) -> Iterator[Unit]:
+        row = 0
+        for batch in parquet_batches(self._source):
+            first, row = row, row + batch.num_rows
+            if first < self._place.offset:
+                continue
+            columns = text_columns(batch, self._source)
+            after = Place(self._place.file, row, row + 1)
+            yield self._unit(self._rows_work(columns, first), after, batch.nbytes)
+
+    def _rows_work(self, given: Columns, row: int) -> Callable[[], Output]:
+        settings, source, columns = self._settings, self._source, self._columns
+        messages, system, tools, dialects = given
+        return lambda: settings.rewriter.rows(
+            messages,
+            system,
+            tools,
+            dialects,
+            source,
+            row + 1,
+            settings.file_format,
+            columns=columns,
+        )
+
+
+# --- bytes ----------------------------------------------------------------------------------------
+
+
+def _read(stream: BinaryIO, size: int, source: str) -> bytes:
+    """So many bytes, fewer only at the end."""
+    try:
+        pieces: list[bytes] = []
+        while size > 0 and (piece := stream.read(size)):
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise file_error(source, "the gzip data is damaged") from error
+    except OSError as error:
+        raise file_error(source, (error.strerror or "the data is damaged").lower()) from error
+
+
+@contextmanager
+def _opened(source: str) -> Generator[tuple[BinaryIO, Callable[[], int]]]:
+    """The unpacked bytes of a file, and how far it was read on the disk."""
+    try:
+        with Path(source).open("rb") as raw:
+            magic = raw.read(4)
+            raw.seek(0)
+            stream: BinaryIO = raw
+            if magic.startswith(_GZIP):
+                stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+            elif magic == _ZSTD:
+                pyarrow = needed("zstd")
+                stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, "r"), "zstd")
+            yield stream, raw.tell
+    except OSError as error:
+        raise file_error(source, (error.strerror or "cannot be read").lower()) from error

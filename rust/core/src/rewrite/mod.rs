@@ -1,0 +1,487 @@
+//! Stored conversations written anew: each in, its windows out.
+//!
+//! A conversation is converted if another dialect is wanted, repaired if it cannot be packed as it
+//! is, folded as in production (the same [`WorkingSet`]), and asked for its windows at the chosen
+//! boundaries. Every window is then what the library promises of one: valid in its dialect and
+//! within the budget; else the conversation is an error and has no window at all. A pure function
+//! of conversation and options, so the order of work and the number of threads change nothing.
+//! Costs time in proportion to the messages, and to the windows.
+
+mod apply;
+mod boundary;
+mod lines;
+mod pages;
+mod report;
+mod unbound;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+pub use self::boundary::At;
+use self::boundary::boundaries;
+pub use self::lines::{Column, Counts, Form, Lines, Output, Rejected};
+pub use self::pages::Page;
+use self::pages::Pages;
+pub use self::report::{Price, Report};
+use crate::dialect::convert::{self, LossKind};
+use crate::dialect::lint::{Request as LintRequest, Severity, check, count_marks};
+use crate::dialect::repair::{Around, Base, Entry, MOST_LOOKS, Mode, Plan, plan, unmended};
+use crate::dialect::{Dialect, Traits, read_message, read_system};
+use crate::error::{Error, ErrorKind, Result};
+use crate::message::{Message, PartKind, Role};
+use crate::node::Node;
+use crate::page::PageKey;
+use crate::plan::Settings;
+use crate::policy::Policy;
+use crate::readers::Conversation;
+use crate::readers::json::{Json, JsonText};
+use crate::replay::Limit;
+use crate::strategy::price::Prices;
+use crate::tokens::Counter;
+use crate::tokens::chat::{ChatRules, count_message_parts, message_overhead};
+use crate::tokens::tools::{ToolRules, tool_tokens};
+use crate::working_set::WorkingSet;
+
+/// What is the same for every conversation.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Name of the model that the windows are for.
+    pub model: String,
+    /// What the model asks for beside its dialect.
+    pub traits: Traits,
+    /// Whether its reasoning is only valid while nothing before it changes.
+    pub prefix_bound: bool,
+    /// Counts every text.
+    pub counter: Counter,
+    /// How room is made.
+    pub policy: Arc<Policy>,
+    /// What a window may have.
+    pub limit: Limit,
+    /// Which boundaries are asked for their window.
+    pub at: At,
+    /// The dialect that is wanted; `None` keeps each conversation's own.
+    pub target: Option<Dialect>,
+    /// What the cache costs, by which compactions are priced.
+    pub prices: Prices,
+    /// What input costs, where that is known.
+    pub price: Option<Price>,
+    /// Whether the content that left a window is listed.
+    pub pages: bool,
+}
+
+/// One window of a conversation.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// The messages.
+    pub messages: Vec<Json>,
+    /// What is said about it.
+    pub report: Report,
+}
+
+/// A conversation that was written anew.
+#[derive(Clone, Debug)]
+pub struct Rewritten {
+    /// The dialect of the windows.
+    pub dialect: Dialect,
+    /// The system prompt of every window, where it stands outside the messages.
+    pub system: Option<Json>,
+    /// The tool definitions of every window.
+    pub tools: Option<Json>,
+    /// The windows, in the order of their boundaries; at least one.
+    pub windows: Vec<Window>,
+    /// What left the windows, if that is wanted.
+    pub pages: Vec<Page>,
+}
+
+/// Writes one conversation anew.
+///
+/// # Errors
+/// `unknown_dialect`; `invalid_message`, `too_deep`, `dialect_changed` for messages that no repair
+/// makes readable; `over_budget` if what must stay does not fit; `invalid_value` if it has no such
+/// boundary, or for a policy out of range; `counter_failed`, only from a foreign counter.
+///
+/// # Example
+/// ```
+/// # use std::sync::Arc;
+/// # use satchel_core::dialect::{Dialect, Traits};
+/// # use satchel_core::policy::Policy;
+/// # use satchel_core::readers::read;
+/// # use satchel_core::replay::Limit;
+/// # use satchel_core::rewrite::{At, Options, rewrite};
+/// # use satchel_core::strategy::price::Prices;
+/// # use satchel_core::tokens::Counter;
+/// let file = br#"{"messages": [{"role": "system", "content": "Be brief."},
+///     {"role": "user", "content": "hi"}]}"#;
+/// let conversation = read(file, None).next().unwrap().unwrap();
+/// let options = Options {
+///     model: "claude-sonnet-4-5".into(),
+///     traits: Traits::default(),
+///     prefix_bound: false,
+///     counter: Counter::named("chars4").unwrap(),
+///     policy: Arc::new(Policy::default()),
+///     limit: Limit::Tokens(1_000),
+///     at: At::End,
+///     target: Some(Dialect::Anthropic),
+///     prices: Prices::default(),
+///     price: None,
+///     pages: false,
+/// };
+/// let found = rewrite(conversation, &options).unwrap();
+/// assert_eq!(found.system.unwrap().as_str(), Some("Be brief."));
+/// assert_eq!(found.windows[0].messages.len(), 1);
+/// ```
+pub fn rewrite(conversation: Conversation, options: &Options) -> Result<Rewritten> {
+    let mut source = Source::of(conversation)?;
+    let violations = source.errors(&source.messages, options.traits);
+    let mut losses = Vec::new();
+    if let Some(target) = options.target.filter(|target| *target != source.dialect) {
+        losses = source.convert(target, options.traits)?;
+    }
+    let mut repaired = false;
+    let packed = match pack(&source, options) {
+        Err(error) if is_damage(&error) => {
+            source.messages = source.repaired(&source.messages, options.traits, true)?;
+            repaired = true;
+            pack(&source, options)?
+        }
+        packed => packed?,
+    };
+    let (mut windows, pages) = packed;
+    for window in &mut windows {
+        window.report.violations = violations;
+        window.report.repaired |= repaired;
+        window.report.losses.clone_from(&losses);
+    }
+    Ok(Rewritten {
+        dialect: source.dialect,
+        system: source.system,
+        tools: source.tools,
+        windows,
+        pages,
+    })
+}
+
+/// Whether a history cannot be packed as it is, and may be after a repair.
+fn is_damage(error: &Error) -> bool {
+    let is_kind = matches!(
+        error.kind(),
+        ErrorKind::InvalidMessage | ErrorKind::OrphanResult | ErrorKind::DuplicateResult
+    );
+    is_kind && error.index().is_some()
+}
+
+/// A request as it is packed.
+#[derive(Debug)]
+struct Source {
+    dialect: Dialect,
+    messages: Vec<Json>,
+    system: Option<Json>,
+    tools: Option<Json>,
+    /// Messages as they were read, before anything was changed.
+    given: usize,
+}
+
+impl Source {
+    fn of(conversation: Conversation) -> Result<Self> {
+        let dialect = match &conversation.dialect {
+            Some(name) => Dialect::from_name(name)?,
+            // As the readers of files guess.
+            None if conversation.system.is_some() => Dialect::Anthropic,
+            None => Dialect::OpenAi,
+        };
+        Ok(Self {
+            dialect,
+            given: conversation.messages.len(),
+            messages: conversation.messages,
+            system: conversation.system.filter(|system| !system.is_null()),
+            tools: conversation.tools.filter(|tools| !tools.is_null()),
+        })
+    }
+
+    /// Findings in these messages that the provider would reject.
+    fn errors(&self, messages: &[Json], traits: Traits) -> u32 {
+        let nodes: Vec<&Json> = messages.iter().collect();
+        let system = self.system.as_ref();
+        let tools = self.tools.as_ref();
+        let found = check(
+            self.dialect,
+            &LintRequest {
+                messages: &nodes,
+                system: system.as_ref(),
+                tools: tools.as_ref(),
+                traits,
+                previous: None,
+                same_prompt: true,
+            },
+        );
+        let errors = found
+            .iter()
+            .filter(|one| one.rule.entry().severity == Severity::Error);
+        errors.count() as u32
+    }
+
+    /// Brings the request into another dialect; what could not be carried over, counted by kind.
+    fn convert(&mut self, target: Dialect, traits: Traits) -> Result<Vec<(LossKind, u32)>> {
+        let read = |messages: &[Json]| {
+            let nodes: Vec<&Json> = messages.iter().collect();
+            let (system, tools) = (self.system.as_ref(), self.tools.as_ref());
+            convert::Conversation::read(self.dialect, &nodes, system.as_ref(), tools.as_ref())
+        };
+        let conversation = match read(&self.messages) {
+            Err(error) if is_damage(&error) => {
+                read(&self.repaired(&self.messages, traits, true)?)?
+            }
+            conversation => conversation?,
+        };
+        self.messages = Vec::new();
+        let written = conversation.write(target);
+        self.dialect = target;
+        self.messages = written
+            .messages
+            .into_iter()
+            .map(apply::from_serde)
+            .collect();
+        self.system = written.system.map(apply::from_serde);
+        self.tools = written.tools.map(apply::from_serde);
+        let mut losses: Vec<(LossKind, u32)> = Vec::new();
+        for loss in written.losses {
+            match losses.iter_mut().find(|(kind, _)| *kind == loss.kind) {
+                Some((_, count)) => *count += 1,
+                None => losses.push((loss.kind, 1)),
+            }
+        }
+        losses.sort_unstable();
+        Ok(losses)
+    }
+
+    /// These messages as the provider takes them, with everything that a repair can do.
+    fn repaired(&self, messages: &[Json], traits: Traits, for_planner: bool) -> Result<Vec<Json>> {
+        let outside = [self.system.as_ref(), self.tools.as_ref()];
+        let around = Around {
+            marks: outside.iter().flatten().map(count_marks).sum(),
+            no_tools: self.tools.as_ref().is_some_and(|tools| {
+                let list = tools.get("tools").unwrap_or(tools);
+                list.is_list() && list.items().is_empty()
+            }),
+            for_planner,
+        };
+        let mut readable = Cow::Borrowed(messages);
+        for _ in 0..MOST_LOOKS {
+            let nodes: Vec<&Json> = readable.iter().collect();
+            match plan(self.dialect, &nodes, Mode::Synthesize, traits, around)? {
+                Plan::Entries(entries) => {
+                    let entries = entries.into_iter();
+                    return Ok(entries
+                        .map(|entry| apply::repaired(&readable, entry))
+                        .collect());
+                }
+                Plan::Mends(mends) => {
+                    let mut mended = readable.to_vec();
+                    for (index, edits) in mends {
+                        let base = Base::Own(index as u32);
+                        let entry = Entry { base, edits };
+                        if let Some(message) = mended.get_mut(index) {
+                            *message = apply::repaired(&readable, entry);
+                        }
+                    }
+                    readable = Cow::Owned(mended);
+                }
+            }
+        }
+        Err(unmended())
+    }
+
+    fn read(&self) -> Result<Vec<Message<JsonText>>> {
+        let messages = self.messages.iter().enumerate();
+        messages
+            .map(|(index, message)| read_message(self.dialect, &message, index))
+            .collect()
+    }
+
+    /// What the system prompt and the tools take.
+    fn fixed_tokens(&self, counter: &Counter) -> Result<(u64, u64)> {
+        let mut system_tokens = 0;
+        if let Some(system) = &self.system {
+            let mut read = [read_system(&system)?];
+            count_message_parts(&mut read, counter)?;
+            let [read] = read;
+            let rules = ChatRules::for_counter(self.dialect, counter);
+            let parts = read.parts.iter().map(|part| u64::from(part.tokens));
+            system_tokens =
+                parts.sum::<u64>() + u64::from(message_overhead(&read, &rules, counter)?);
+        }
+        let tools_tokens = match &self.tools {
+            Some(tools) => {
+                let rules = ToolRules::for_counter(self.dialect, counter);
+                tool_tokens(&(&tools).capture()?, &rules, counter)?.tokens
+            }
+            None => 0,
+        };
+        Ok((system_tokens, u64::from(tools_tokens)))
+    }
+}
+
+/// Folds the messages and asks for the windows. A budget that is a share grows until what must stay
+/// fits: a share of little is less than any window.
+fn pack(source: &Source, options: &Options) -> Result<(Vec<Window>, Vec<Page>)> {
+    let share = match options.limit {
+        Limit::Tokens(budget) => return pack_within(source, options, budget),
+        Limit::Share(share) => share,
+    };
+    let (mut budget, all) = budgets(source, share, &options.counter)?;
+    loop {
+        match pack_within(source, options, budget) {
+            Err(error) if error.kind() == ErrorKind::OverBudget && budget < all => {
+                budget = (budget + budget / 4 + 16).min(all);
+            }
+            packed => return packed,
+        }
+    }
+}
+
+fn pack_within(
+    source: &Source,
+    options: &Options,
+    budget: u64,
+) -> Result<(Vec<Window>, Vec<Page>)> {
+    let read = source.read()?;
+    let rules = ChatRules::for_counter(source.dialect, &options.counter);
+    let (system_tokens, tools_tokens) = source.fixed_tokens(&options.counter)?;
+    let settings = Settings {
+        dialect: source.dialect,
+        counter: options.counter.clone(),
+        budget,
+        policy: options.policy.clone(),
+        system_tokens,
+        tools_tokens,
+        request_tokens: rules.request_tokens(),
+        message_tokens: rules.inserted_message_tokens(),
+        calibration: None,
+        key: PageKey::new(""),
+        prices: options.prices,
+    };
+    let places = boundaries(&read, source.dialect, options.at)?;
+    let mut set = WorkingSet::new(settings)?;
+    let mut rest = read.into_iter();
+    let mut windows = Vec::with_capacity(places.len());
+    let mut pages = Pages::default();
+    for at in places {
+        let more = at - set.transcript().len();
+        set.append(rest.by_ref().take(more).collect())?;
+        windows.push(window(&mut set, source, options)?);
+        if options.pages {
+            pages.note(&set);
+        }
+    }
+    let pages = pages.finish(&set);
+    Ok((windows, pages))
+}
+
+/// Input tokens that a share of the conversation gives its windows: what is pinned from the start,
+/// and that share of the rest, at least its largest message. And those of the whole conversation.
+fn budgets(source: &Source, share: f64, counter: &Counter) -> Result<(u64, u64)> {
+    let mut read = source.read()?;
+    count_message_parts(&mut read, counter)?;
+    let rules = ChatRules::for_counter(source.dialect, counter);
+    let (system_tokens, tools_tokens) = source.fixed_tokens(counter)?;
+    let mut pinned = system_tokens + tools_tokens + u64::from(rules.request_tokens());
+    let (mut rest, mut largest) = (0, 0);
+    let (mut is_opening, mut has_goal) = (true, false);
+    for message in &read {
+        let parts = message.parts.iter().map(|part| u64::from(part.tokens));
+        let overhead = u64::from(message_overhead(message, &rules, counter)?);
+        let tokens = parts.sum::<u64>() + overhead;
+        is_opening &= message.role.is_instruction();
+        let is_goal = !has_goal && has_words(message);
+        has_goal |= is_goal;
+        if is_opening || is_goal {
+            pinned += tokens;
+        } else {
+            rest += tokens;
+            largest = largest.max(tokens);
+        }
+    }
+    let free = ((rest as f64 * share) as u64).max(largest);
+    let upper = |tokens: u64| (tokens as f64 * (1.0 + counter.margin())).ceil() as u64;
+    // Placeholders for calls that are open at the end, and what a repair may put in, come on top.
+    let all = upper(pinned + rest) + upper(pinned + rest) / 4 + 1_000;
+    Ok((upper(pinned + free).max(1), all))
+}
+
+/// Whether the user says something in it, rather than handing over results.
+fn has_words<T>(message: &Message<T>) -> bool {
+    message.role == Role::User
+        && (message.parts.is_empty()
+            || !message
+                .parts
+                .iter()
+                .all(|part| part.kind == PartKind::Result))
+}
+
+/// The window at the pending boundary.
+fn window(set: &mut WorkingSet<JsonText>, source: &Source, options: &Options) -> Result<Window> {
+    let figures = set.window(true)?;
+    let mut messages = Vec::new();
+    for entry in set.entries(0) {
+        apply::push_entry(&mut messages, &source.messages, source.dialect, entry);
+    }
+    let (mut tokens, mut upper) = (figures.tokens, figures.tokens_upper);
+    let has_signed = matches!(source.dialect, Dialect::Anthropic | Dialect::Bedrock);
+    let tail = if options.prefix_bound && has_signed {
+        set.unchanged_tail()
+    } else {
+        None
+    };
+    if let Some(tail) = tail {
+        let saved = unbound::unbind(&mut messages, tail, source.dialect, &options.counter)?;
+        tokens -= saved.min(tokens);
+        upper = set.settings().upper(tokens);
+    }
+    let mut is_mended = false;
+    if source.errors(&messages, options.traits) > 0 {
+        messages = source.repaired(&messages, options.traits, false)?;
+        is_mended = true;
+        tokens = set.settings().base_tokens();
+        for message in &messages {
+            tokens += unbound::tokens(message, source.dialect, &options.counter)?;
+        }
+        upper = set.settings().upper(tokens);
+        if upper > set.settings().budget {
+            let budget = set.settings().budget;
+            return Err(Error::over_budget(
+                None,
+                upper,
+                budget,
+                "the repaired window",
+            ));
+        }
+    }
+    let rows = set.transcript().rows().iter();
+    let tokens_before =
+        set.settings().base_tokens() + rows.map(|row| u64::from(row.tokens)).sum::<u64>();
+    let cost = |tokens| options.price.map(|price| price.of(tokens));
+    let report = Report {
+        at: figures.messages,
+        dialect: source.dialect,
+        source_messages: source.given,
+        messages_before: figures.messages,
+        messages_after: messages.len(),
+        tokens_before,
+        tokens_after: tokens,
+        tokens_upper: upper,
+        budget: set.settings().budget,
+        steps: figures.steps,
+        compactions: figures.compactions,
+        violations: 0,
+        violations_left: if is_mended {
+            source.errors(&messages, options.traits)
+        } else {
+            0
+        },
+        repaired: is_mended,
+        losses: Vec::new(),
+        cost_before: cost(tokens_before),
+        cost_after: cost(tokens),
+    };
+    Ok(Window { messages, report })
+}
