@@ -18,6 +18,8 @@ __all__ = [
     "WorkingSet",
     "__version__",
     "allocate_budget",
+    "analyse",
+    "analyse_many",
     "approximate_fit",
     "column_names",
     "convert_messages",
@@ -36,6 +38,7 @@ __all__ = [
     "replay_run",
     "score_messages",
     "sliding_window",
+    "stop_words",
     "text_structure",
     "text_structures",
     "token_window",
@@ -169,6 +172,12 @@ def token_window(
     theirs; ``None`` counts content text.
     """
 
+def analyse(text: str, /) -> list[str]:
+    """The terms of a text, in order: what recall stores and looks for. A lone surrogate separates."""
+def analyse_many(texts: list[str], /) -> list[list[str]]:
+    """The terms of each text."""
+def stop_words() -> list[str]:
+    """The terms that are stop words, sorted."""
 def allocate_budget(
     total_tokens: int, shares: list[tuple[str, float]], /
 ) -> tuple[int, int, int, int, int]:

@@ -570,6 +570,15 @@ def _listed(messages: object) -> list[Any]:
         raise InputError(message, code="invalid_message") from error
 
 
+def _is_id(text: str) -> bool:
+    try:
+        check_id("an id", text)
+    except InputError:
+        # What a message carries need not be fit for a key; the message is kept all the same.
+        return False
+    return True
+
+
 def _keys_of(messages: Sequence[Any], ids: Sequence[str | None] | None) -> list[str | None]:
     if ids is None:
         found: list[object] = [
@@ -578,7 +587,7 @@ def _keys_of(messages: Sequence[Any], ids: Sequence[str | None] | None) -> list[
             else getattr(message, "id", None)
             for message in messages
         ]
-        return [one if isinstance(one, str) and one else None for one in found]
+        return [one if isinstance(one, str) and _is_id(one) else None for one in found]
     if len(ids) != len(messages):
         message = f"{len(ids)} ids for {len(messages)} messages"
         raise InputError(message, code="invalid_value", value=len(ids), limit=len(messages))

@@ -325,7 +325,7 @@ def test_generators_are_deterministic_in_every_process() -> None:
         " dialect='anthropic'), t.generate_chat(200, seed=9)];"
         "print(hashlib.sha256(json.dumps(made).encode()).hexdigest())"
     )
-    root = str(Path(testing.__file__).parents[1])
+    root = str(Path(testing.__file__).parents[2])
     digests = {
         subprocess.run(  # noqa: S603 - our own interpreter and code
             [sys.executable, "-c", code],
@@ -434,7 +434,7 @@ def test_testing_imports_nothing_heavy() -> None:
         "heavy = ('hypothesis', 'numpy', 'pydantic', 'satchel._core');"
         "print([name for name in heavy if name in sys.modules])"
     )
-    root = str(Path(testing.__file__).parents[1])
+    root = str(Path(testing.__file__).parents[2])
     done = subprocess.run(  # noqa: S603 - our own interpreter and code
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": root},

@@ -226,3 +226,46 @@ fn media_in_results() {
         pictures()[2].1
     );
 }
+
+/// A medium of each form that holds nothing: no target takes it, so it is named instead.
+#[test]
+fn media_without_data() {
+    let empty = [
+        (
+            OPENAI,
+            json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}),
+        ),
+        (
+            OPENAI,
+            json!({"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}),
+        ),
+        (
+            RESPONSES,
+            json!({"type": "input_file", "file_data": "data:application/pdf;base64,"}),
+        ),
+        (
+            ANTHROPIC,
+            json!({"type": "image", "source": {
+            "type": "base64", "media_type": "image/png", "data": ""}}),
+        ),
+        (
+            ANTHROPIC,
+            json!({"type": "document", "source": {
+            "type": "text", "media_type": "text/plain", "data": ""}}),
+        ),
+        (
+            GEMINI,
+            json!({"inlineData": {"mimeType": "image/png", "data": ""}}),
+        ),
+        (
+            BEDROCK,
+            json!({"document": {"format": "txt", "name": "a", "source": {"text": ""}}}),
+        ),
+    ];
+    for (source, block) in &empty {
+        for target in Dialect::ALL.into_iter().filter(|target| target != source) {
+            let converted = run(*source, target, &[said_by_user(*source, block)]);
+            check(target, &converted);
+        }
+    }
+}

@@ -423,3 +423,34 @@ fn rules_of_converse() {
             .any(|one| one.rule == Rule::Br7ToolsNotDeclared)
     );
 }
+
+/// A response without an id is that of a call without one; a call whose id a later response names
+/// waits for it.
+#[test]
+fn gemini_responses_with_and_without_ids() {
+    let call = |id: Option<&str>| match id {
+        Some(id) => json!({"functionCall": {"id": id, "name": "f", "args": {}}}),
+        None => json!({"functionCall": {"name": "f", "args": {}}}),
+    };
+    let response = |id: Option<&str>| match id {
+        Some(id) => json!({"functionResponse": {"id": id, "name": "f", "response": {}}}),
+        None => json!({"functionResponse": {"name": "f", "response": {}}}),
+    };
+    for (calls, responses) in [
+        ([Some("a"), None], [None, Some("a")]),
+        ([None, Some("a")], [None, Some("a")]),
+        ([Some("a"), None], [Some("a"), None]),
+        ([Some("a"), Some("b")], [Some("b"), None]),
+    ] {
+        let messages = json!([
+            {"role": "user", "parts": [{"text": "hi"}]},
+            {"role": "model", "parts": calls.map(call)},
+            {"role": "user", "parts": responses.map(response)},
+        ]);
+        assert_eq!(
+            codes(Dialect::Gemini, &messages),
+            [],
+            "{calls:?} {responses:?}"
+        );
+    }
+}

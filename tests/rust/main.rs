@@ -9,6 +9,7 @@
     reason = "modules of one test binary share their items"
 )]
 
+mod analyse;
 mod budget;
 mod calibration;
 mod chat;

@@ -5,12 +5,18 @@ named values beside it, and the pages that were taken out of it. It keeps bytes 
 never looks into a message: what entries mean is the business of `satchel.session`. All of a session
 lives and dies together.
 
-Order is a sequence number that the store gives, never a clock. Every write moves the session's
-``version`` on; a write that names the version it expects is refused if another writer was faster.
+Order is a sequence number that the store gives, never a clock. Every write of the log moves the
+session's ``version`` on; a write that names the version it expects is refused if another writer was
+faster. Whoever wants to keep others out for longer takes the session's lease and names it in his
+writes: they are refused once it is no longer his.
+
+`satchel.testing.store_conformance` is this page as tests.
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
@@ -18,7 +24,7 @@ from satchel._arguments import whole_number
 from satchel.errors import InputError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
 __all__ = [
@@ -29,13 +35,22 @@ __all__ = [
     "SessionStore",
     "Value",
     "check_id",
+    "checked_entries",
+    "checked_limit",
     "conflict",
+    "exists",
+    "fresh_entries",
+    "lease_lost",
     "not_found",
+    "wait_for_lease",
     "wrong_user",
 ]
 
 MAX_ID_BYTES: Final = 65_536
-"""The longest session or user id, in bytes of UTF-8."""
+"""The longest id (of a session or user; a key, a name, a pointer), in bytes of UTF-8."""
+
+_FIRST_WAIT_S: Final = 0.002
+_LONGEST_WAIT_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +61,7 @@ class Entry:
         kind: ``message`` or ``event``.
         payload: its content, as canonical JSON in UTF-8.
         key: what makes it unique in its session; None for nothing. A second entry with the key of
-            one that is there is left out.
+            one that is there is left out. Any text that `check_id` takes.
         sequence: its place in the log, from 1; 0 before the store has given one.
     """
 
@@ -99,7 +114,7 @@ class Lease:
     """The right to write a session for a while.
 
     Attributes:
-        token: grows with each lease of the session, so that who is late can be told.
+        token: greater than that of every lease before, also of the session's former lives.
     """
 
     token: int
@@ -108,9 +123,23 @@ class Lease:
 class SessionStore(Protocol):
     """A backend.
 
-    Every method is safe to call from many tasks of one event loop, and every write is one
-    transaction: all of it or nothing. Whatever the backend does wrong is a `StoreError`
-    (``store_unavailable`` where trying again may help), without secrets or message text in it.
+    Every method is safe to call from many tasks of one event loop and never blocks it, and every
+    write is one transaction: all of it or nothing, also where its task is cancelled. Ids, keys,
+    names and pointers are any text that `check_id` takes, compared byte by byte. What a method says
+    about a session that is not there, or whose time is over, is ``session_not_found``.
+
+    Whatever the backend does wrong is a `StoreError` without secrets or message text:
+
+    ======================  =======================================================================
+    ``store_unavailable``   it cannot be reached or is too busy; trying again may help
+    ``store_full``          no room; nothing of this write was kept, all before it was
+    ``store_read_only``     it can be read, not written
+    ``store_corrupt``       what is there was damaged, or is not a store of ours
+    ``corrupt_entry``       one entry, value or page was damaged; the others can be read
+    ``schema_newer``        a newer satchel wrote it: use that one
+    ``schema_unknown``      its schema is none that this satchel can bring up to date
+    ``store_closed``        it was closed
+    ======================  =======================================================================
     """
 
     @property
@@ -123,7 +152,9 @@ class SessionStore(Protocol):
     ) -> SessionInfo:
         """The session, made if there is none; ``ttl_s`` sets when all of it goes.
 
-        Every write moves that moment on by ``ttl_s`` again.
+        Every write, of a value or page too, and every `open` moves that moment on by ``ttl_s``
+        again; None leaves what an earlier `open` said. When it has come, the session is as if it
+        had been deleted: log, keys, values, pages and lease.
 
         Raises:
             StoreError: ``wrong_user`` if it belongs to somebody else.
@@ -144,12 +175,15 @@ class SessionStore(Protocol):
         entries: Sequence[Entry],
         *,
         expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> SessionInfo:
         """Adds entries at the end, in order and without others between; known keys are left out.
 
+        Each entry that is added moves the version on by one; none, and nothing changes.
+
         Raises:
             StoreError: ``version_conflict`` if ``expected_version`` is not the session's;
-                ``session_not_found``.
+                ``lease_lost`` if ``lease`` is no longer the session's; ``session_not_found``.
         """
         ...
 
@@ -158,18 +192,29 @@ class SessionStore(Protocol):
     ) -> list[Entry]:
         """Entries behind the sequence number ``after``, in order; at most ``limit``.
 
+        Sequence numbers are 1, 2, 3 ... without gaps.
+
         Raises:
-            StoreError: ``session_not_found``.
+            StoreError: ``session_not_found``; ``corrupt_entry``.
+            InputError: ``invalid_value`` for numbers below 0.
         """
         ...
 
     async def truncate(
-        self, session_id: str, length: int, *, expected_version: int | None = None
+        self,
+        session_id: str,
+        length: int,
+        *,
+        expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> SessionInfo:
-        """Cuts the log to its first ``length`` entries; pages stay.
+        """Cuts the log to its first ``length`` entries; pages and values stay.
+
+        That moves the version on by one, if anything was cut. Keys of what was cut are free again.
 
         Raises:
             StoreError: as in `append`.
+            InputError: ``invalid_value`` for a length below 0.
         """
         ...
 
@@ -183,6 +228,8 @@ class SessionStore(Protocol):
     ) -> SessionInfo:
         """A new session with the first ``length`` entries of this one, and its pages.
 
+        It has no values, lives as long as this one would (its ``ttl_s``), and does not need it.
+
         Raises:
             StoreError: ``session_exists`` for a ``target_id`` that is there;
                 ``session_not_found``; ``wrong_user``.
@@ -190,7 +237,11 @@ class SessionStore(Protocol):
         ...
 
     async def get_value(self, session_id: str, name: str) -> Value | None:
-        """A named value; None if it was never written."""
+        """A named value; None if it was never written.
+
+        Raises:
+            StoreError: ``session_not_found``.
+        """
         ...
 
     async def put_value(
@@ -200,11 +251,23 @@ class SessionStore(Protocol):
         payload: bytes,
         *,
         expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> int:
         """Writes a named value and returns its new version; 0 is expected of a first write.
 
+        The version of the session stays.
+
         Raises:
-            StoreError: ``version_conflict``; ``session_not_found``.
+            StoreError: ``version_conflict`` about the value's version; ``lease_lost``;
+                ``session_not_found``.
+        """
+        ...
+
+    async def value_names(self, session_id: str) -> list[str]:
+        """The names of the session's values, sorted.
+
+        Raises:
+            StoreError: ``session_not_found``.
         """
         ...
 
@@ -217,13 +280,28 @@ class SessionStore(Protocol):
         ...
 
     async def get_page(self, session_id: str, pointer: str) -> bytes | None:
-        """A page of this session; None if it has none with this pointer."""
+        """A page of this session; None if it has none with this pointer.
+
+        Raises:
+            StoreError: ``session_not_found``.
+        """
+        ...
+
+    async def page_pointers(self, session_id: str) -> list[str]:
+        """The pointers of the session's pages, sorted.
+
+        Raises:
+            StoreError: ``session_not_found``.
+        """
         ...
 
     async def list_sessions(
         self, *, user_id: str | None = None, after: str | None = None, limit: int = 100
     ) -> list[SessionInfo]:
-        """Sessions of a user (None: of anybody) by id, those behind ``after``."""
+        """Sessions of a user (None: of anybody) by id, those behind ``after``; at most ``limit``.
+
+        The order is that of the ids' code points, which is that of their UTF-8 too.
+        """
         ...
 
     async def delete(self, session_id: str) -> bool:
@@ -235,10 +313,12 @@ class SessionStore(Protocol):
     ) -> AbstractAsyncContextManager[Lease]:
         """Waits up to ``timeout_s`` until nobody else has the session's lease, and holds it.
 
-        It ends with the block, or ``ttl_s`` after it began where its holder died.
+        It ends with the block, or ``ttl_s`` after it began: a holder that died keeps nobody out,
+        and one that was too slow is refused (``lease_lost``) if he names it in his writes. Writes
+        that name no lease are not held up.
 
         Raises:
-            StoreError: ``lease_timeout``.
+            StoreError: ``lease_timeout``; ``session_not_found``.
         """
         ...
 
@@ -270,6 +350,22 @@ def check_id(name: str, value: object) -> str:
     return value
 
 
+def checked_entries(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries, if all of them can be stored.
+
+    Raises:
+        InputError: ``invalid_value``.
+    """
+    found = list(entries)
+    for entry in found:
+        if entry.kind not in {"message", "event"}:
+            message = "the kind of an entry must be message or event"
+            raise InputError(message, code="invalid_value")
+        if entry.key is not None:
+            check_id("the key of an entry", entry.key)
+    return found
+
+
 def fresh_entries(entries: Iterable[Entry], known: set[str]) -> list[Entry]:
     """The entries whose keys are neither in ``known`` nor on an entry before them."""
     found: list[Entry] = []
@@ -299,6 +395,37 @@ def not_found() -> StoreError:
 def wrong_user() -> StoreError:
     """The error of somebody else's session."""
     return StoreError("the session belongs to another user", code="wrong_user")
+
+
+def exists() -> StoreError:
+    """The error of a branch under an id that is taken."""
+    return StoreError("there is a session with the id of the branch", code="session_exists")
+
+
+def lease_lost() -> StoreError:
+    """The error of a write under a lease that ended or that somebody else has."""
+    message = "the lease of the session ended; take it again and read what is new"
+    return StoreError(message, code="lease_lost")
+
+
+async def wait_for_lease(attempt: Callable[[], Awaitable[Lease | None]], timeout_s: float) -> Lease:
+    """Asks again and again, ever more slowly, until there is a lease.
+
+    Raises:
+        StoreError: ``lease_timeout`` after ``timeout_s``.
+    """
+    ends = time.monotonic() + timeout_s
+    wait = _FIRST_WAIT_S
+    while True:
+        lease = await attempt()
+        if lease is not None:
+            return lease
+        left = ends - time.monotonic()
+        if left <= 0:
+            message = f"another held the session's lease for more than {timeout_s:g} s"
+            raise StoreError(message, code="lease_timeout")
+        await asyncio.sleep(min(wait, left))
+        wait = min(2 * wait, _LONGEST_WAIT_S)
 
 
 def checked_limit(limit: object) -> int | None:

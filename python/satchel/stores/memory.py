@@ -6,23 +6,26 @@ the obvious version of each operation, without I/O and so without waiting.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from satchel.errors import StoreError
+from satchel._arguments import whole_number
 from satchel.stores.base import (
     Entry,
     Lease,
     SessionInfo,
     Value,
     check_id,
+    checked_entries,
     checked_limit,
     conflict,
+    exists,
     fresh_entries,
+    lease_lost,
     not_found,
+    wait_for_lease,
     wrong_user,
 )
 
@@ -42,6 +45,8 @@ class _Kept:
     keys: set[str] = field(default_factory=set[str])
     values: dict[str, Value] = field(default_factory=dict[str, Value])
     pages: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    lease: Lease | None = None
+    lease_ends: float = 0.0
 
 
 class MemoryStore:
@@ -53,7 +58,6 @@ class MemoryStore:
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._sessions: dict[str, _Kept] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
         self._tokens = 0
         self._clock: Final = clock
 
@@ -85,11 +89,17 @@ class MemoryStore:
         return self._known(session_id).info
 
     async def append(
-        self, session_id: str, entries: Sequence[Entry], *, expected_version: int | None = None
+        self,
+        session_id: str,
+        entries: Sequence[Entry],
+        *,
+        expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> SessionInfo:
         """See `SessionStore.append`."""
-        kept = self._known(session_id, expected_version)
-        fresh = fresh_entries(entries, kept.keys)
+        given = checked_entries(entries)
+        kept = self._known(session_id, expected_version, lease)
+        fresh = fresh_entries(given, kept.keys)
         start = len(kept.entries) + 1
         kept.entries += [
             replace(entry, sequence=start + number) for number, entry in enumerate(fresh)
@@ -101,14 +111,21 @@ class MemoryStore:
     ) -> list[Entry]:
         """See `SessionStore.read`."""
         kept = self._known(session_id)
-        end = None if checked_limit(limit) is None else after + (limit or 0)
-        return kept.entries[after:end]
+        start = whole_number("after", after)
+        most = checked_limit(limit)
+        return kept.entries[start : None if most is None else start + most]
 
     async def truncate(
-        self, session_id: str, length: int, *, expected_version: int | None = None
+        self,
+        session_id: str,
+        length: int,
+        *,
+        expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> SessionInfo:
         """See `SessionStore.truncate`."""
-        kept = self._known(session_id, expected_version)
+        whole_number("length", length)
+        kept = self._known(session_id, expected_version, lease)
         for entry in kept.entries[length:]:
             kept.keys.discard(entry.key or "")
         is_shorter = length < len(kept.entries)
@@ -120,12 +137,12 @@ class MemoryStore:
     ) -> SessionInfo:
         """See `SessionStore.branch`."""
         check_id("target_id", target_id)
+        whole_number("length", length)
         kept = self._known(session_id)
         if kept.info.user_id != user_id:
             raise wrong_user()
         if self._find(target_id) is not None:
-            message = "there is a session with the id of the branch"
-            raise StoreError(message, code="session_exists")
+            raise exists()
         entries = kept.entries[:length]
         now = self._clock()
         info = SessionInfo(
@@ -147,10 +164,17 @@ class MemoryStore:
         return self._known(session_id).values.get(name)
 
     async def put_value(
-        self, session_id: str, name: str, payload: bytes, *, expected_version: int | None = None
+        self,
+        session_id: str,
+        name: str,
+        payload: bytes,
+        *,
+        expected_version: int | None = None,
+        lease: Lease | None = None,
     ) -> int:
         """See `SessionStore.put_value`."""
-        kept = self._known(session_id)
+        check_id("name", name)
+        kept = self._known(session_id, lease=lease)
         before = kept.values.get(name)
         version = 0 if before is None else before.version
         if expected_version is not None and expected_version != version:
@@ -159,8 +183,14 @@ class MemoryStore:
         self._renewed(kept)
         return version + 1
 
+    async def value_names(self, session_id: str) -> list[str]:
+        """See `SessionStore.value_names`."""
+        return sorted(self._known(session_id).values)
+
     async def put_pages(self, session_id: str, pages: Mapping[str, bytes]) -> None:
         """See `SessionStore.put_pages`."""
+        for pointer in pages:
+            check_id("pointer", pointer)
         kept = self._known(session_id)
         kept.pages = {**pages, **kept.pages}
         self._renewed(kept)
@@ -168,6 +198,10 @@ class MemoryStore:
     async def get_page(self, session_id: str, pointer: str) -> bytes | None:
         """See `SessionStore.get_page`."""
         return self._known(session_id).pages.get(pointer)
+
+    async def page_pointers(self, session_id: str) -> list[str]:
+        """See `SessionStore.page_pointers`."""
+        return sorted(self._known(session_id).pages)
 
     async def list_sessions(
         self, *, user_id: str | None = None, after: str | None = None, limit: int = 100
@@ -192,19 +226,23 @@ class MemoryStore:
     async def lease(
         self, session_id: str, *, ttl_s: float = 30.0, timeout_s: float = 30.0
     ) -> AsyncGenerator[Lease]:
-        """See `SessionStore.lease`; a holder cannot die without its block: ``ttl_s`` is unused."""
-        del ttl_s
-        lock = self._locks.setdefault(session_id, asyncio.Lock())
-        try:
-            await asyncio.wait_for(lock.acquire(), timeout_s)
-        except TimeoutError:
-            message = f"another holds the session's lease for more than {timeout_s} s"
-            raise StoreError(message, code="lease_timeout") from None
-        try:
+        """See `SessionStore.lease`."""
+
+        async def attempt() -> Lease | None:
+            kept = self._known(session_id)
+            if kept.lease is not None and kept.lease_ends > self._clock():
+                return None
             self._tokens += 1
-            yield Lease(self._tokens)
+            kept.lease, kept.lease_ends = Lease(self._tokens), self._clock() + ttl_s
+            return kept.lease
+
+        lease = await wait_for_lease(attempt, timeout_s)
+        try:
+            yield lease
         finally:
-            lock.release()
+            holder = self._find(session_id)
+            if holder is not None and holder.lease == lease:
+                holder.lease = None
 
     async def close(self) -> None:
         """See `SessionStore.close`; what is kept stays."""
@@ -219,10 +257,17 @@ class MemoryStore:
             return None
         return kept
 
-    def _known(self, session_id: str, expected_version: int | None = None) -> _Kept:
+    def _known(
+        self,
+        session_id: str,
+        expected_version: int | None = None,
+        lease: Lease | None = None,
+    ) -> _Kept:
         kept = self._find(session_id)
         if kept is None:
             raise not_found()
+        if lease is not None and (lease != kept.lease or kept.lease_ends <= self._clock()):
+            raise lease_lost()
         version = kept.info.version
         if expected_version is not None and expected_version != version:
             raise conflict(version, expected_version)

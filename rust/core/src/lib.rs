@@ -3,6 +3,7 @@
 //! The core is a pure function of its input: no I/O, no clock, no randomness, no model.
 #![forbid(unsafe_code)]
 
+pub mod analyse;
 pub mod budget;
 pub mod compaction;
 pub mod content;

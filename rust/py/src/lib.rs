@@ -24,6 +24,7 @@ mod repair;
 mod replay;
 mod score;
 mod sendable;
+mod terms;
 mod trim;
 mod utf8;
 mod window;
@@ -62,6 +63,8 @@ mod _core {
     use crate::replay::{replay_baselines, replay_run};
     #[pymodule_export]
     use crate::score::score_messages;
+    #[pymodule_export]
+    use crate::terms::{analyse, analyse_many, stop_words};
     #[pymodule_export]
     use crate::trim::{text_structure, text_structures, trim_text};
     #[pymodule_export]

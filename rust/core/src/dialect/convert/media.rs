@@ -343,6 +343,12 @@ impl Media {
         }
     }
 
+    fn is_empty(&self) -> bool {
+        let (Source::Base64(held) | Source::Url(held) | Source::FileId(held) | Source::Text(held)) =
+            &self.source;
+        held.is_empty()
+    }
+
     fn as_text(&self) -> Written {
         self.plain_text().map_or(Written::Nothing, |text| {
             let name = self.name.as_deref().unwrap_or("untitled");
@@ -363,6 +369,8 @@ impl Media {
     /// Its form in the target: in a user's message, or in a result (`is_result`).
     pub(super) fn write(&self, target: Dialect, is_result: bool) -> Written {
         let block = match target {
+            // No provider takes a medium without data.
+            _ if self.is_empty() => None,
             Dialect::OpenAi if is_result => None,
             Dialect::OpenAi => self.write_openai(),
             Dialect::Responses => self.write_responses(),

@@ -94,12 +94,16 @@ impl<'a, T: Text> Calls<'a, T> {
             Found::Open(_) => same_id,
             _ if !self.by_name => same_id,
             _ => {
-                let classes: &[bool] = if id.is_some() {
-                    &[false]
-                } else {
-                    &[false, true]
+                // A result without an id belongs to a call without one, if there is one.
+                let of_call = match self.open.fitting(&[false], name.as_deref()) {
+                    found @ Found::Open(_) => found,
+                    found if id.is_some() => found,
+                    found => match self.open.fitting(&[true], name.as_deref()) {
+                        Found::Unknown => found,
+                        other => other,
+                    },
                 };
-                match self.open.fitting(classes, name.as_deref()) {
+                match of_call {
                     Found::Unknown => same_id,
                     found => found,
                 }

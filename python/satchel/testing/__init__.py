@@ -1,9 +1,10 @@
-"""Histories for tests and benchmarks: seeded generators for scale, strategies for corners.
+"""For tests and benchmarks: histories, and the conformance suite of session stores.
 
-Everything here is a pure function of its arguments: the same seed gives the same bytes on every
-run, machine and hash seed. The texts are believable rather than random (prose, code, JSON, logs,
-listings, some Korean): they are recombined from seeded fragments, so words and identifiers recur
-as they do in real runs while nearly every text is new (very short ones repeat).
+Histories come from seeded generators, for scale, and from strategies, for corners. They are pure
+functions of their arguments: the same seed gives the same bytes on every run, machine and hash
+seed. The texts are believable rather than random (prose, code, JSON, logs, listings, some Korean):
+they are recombined from seeded fragments, so words and identifiers recur as they do in real runs
+while nearly every text is new (very short ones repeat).
 
 Sizes of tool results follow a two-piece log-normal fitted to 1,357 results of recorded coding-agent
 runs (median 212, p90 5,163, p99 39,905 characters; a tenth of the results holds most of the text).
@@ -32,9 +33,12 @@ from satchel._fragments import CHUNK, Texts, near
 from satchel._history_forms import DIALECTS, INSTRUCTED, Dialect, Message, Row, said, step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from hypothesis.strategies import SearchStrategy
+
+    from satchel.stores.base import SessionStore
+    from satchel.testing.stores import Capability, StoreCase, StorePlace
 
 __all__ = [
     "Dialect",
@@ -43,6 +47,7 @@ __all__ = [
     "histories",
     "iter_history",
     "require_release",
+    "store_conformance",
 ]
 
 LARGEST_RESULT = 100_000
@@ -252,3 +257,26 @@ def histories(
         "SearchStrategy[list[Message]]",
         strategies.history(dialect, max_steps=max_steps, damage=damage),
     )
+
+
+def store_conformance(
+    factory: Callable[[StorePlace], SessionStore],
+    *,
+    capabilities: Collection[Capability] = ("durable", "shared"),
+) -> list[StoreCase]:
+    """The cases that every session store must pass, for ``pytest.mark.parametrize`` or a loop.
+
+    Each is called without arguments and raises ``AssertionError``, or returns. What the factory
+    gets, and how a case is written into a test, is told in `satchel.testing.stores`.
+
+    Args:
+        factory: makes a store at a place; called several times with one place, it makes several
+            stores over the same sessions.
+        capabilities: what the store can do besides what all can: ``durable``, ``shared``,
+            ``clock``.
+
+    Raises:
+        ValueError: a capability that there is none of.
+    """
+    suite = importlib.import_module("satchel.testing.stores")
+    return cast("list[StoreCase]", suite.store_conformance(factory, capabilities=capabilities))
