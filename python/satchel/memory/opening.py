@@ -80,6 +80,10 @@ def _backend_of(url: object) -> MemoryBackend:
             message = "a SQLite URL has three slashes and a path: sqlite:///agent.db"
             raise InputError(message, code="unknown_store")
         return SqliteMemories(path)
+    if parts.scheme in {"postgresql", "postgres"}:
+        from satchel.memory.postgres import PostgresMemories  # noqa: PLC0415 - likewise
+
+        return PostgresMemories(str(url))
     if parts.scheme in {"redis", "rediss", "valkey"}:
         message = (
             "Redis keeps sessions, not memories: open memories with "

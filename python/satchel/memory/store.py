@@ -331,8 +331,13 @@ class Memory:
     # --- within -----------------------------------------------------------------------------------
 
     def _prepared(self, item: MemoryItem, namespace: Namespace, now: float) -> MemoryItem:
+        source = replace(
+            item.source, speaker=_storable(item.source.speaker), origin=_storable(item.source.origin)
+        )
         fresh = replace(
             item,
+            text=_storable(item.text) or "",
+            source=source,
             id=check_id("id", item.id) if item.id else secrets.token_hex(12),
             namespace=namespace,
             created_at=now,
@@ -419,3 +424,8 @@ class Memory:
             with_claims=include_claims,
             with_history=history,
         )
+
+
+def _storable(text: str | None) -> str | None:
+    """The text without NUL, which a database cannot keep."""
+    return None if text is None else text.replace("\x00", "\ufffd")
