@@ -19,9 +19,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from recall_set import conversations
 
 import satchel
+from recall_set import conversations
 from satchel.memory.analysis import terms_of
 from satchel.memory.bm25 import bm25, inverse_frequency
 from satchel.memory.embedders.wordllama import WordLlamaEmbedder
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
     from recall_set import Conversation
 
 TEN = 10
@@ -74,6 +75,7 @@ class Plain:
         self.vectors = self._embedded(list(turns))
 
     def words(self, question: str) -> NDArray[np.float64]:
+        """BM25 of each turn."""
         found = np.zeros(len(self.counts))
         for term in dict.fromkeys(terms_of(question)):
             counts = np.array([one[term] for one in self.counts])
@@ -82,7 +84,9 @@ class Plain:
         return found
 
     def meaning(self, question: str) -> NDArray[np.float64]:
-        return self.vectors @ self._embedded([question])[0]
+        """Cosine of each turn."""
+        found: NDArray[np.float64] = self.vectors @ self._embedded([question])[0]
+        return found
 
     def fused(self, question: str) -> NDArray[np.float64]:
         """Reciprocal rank fusion with the usual 60 (Cormack and others, 2009)."""
@@ -93,7 +97,10 @@ class Plain:
 
     def _embedded(self, texts: list[str]) -> NDArray[np.float64]:
         rows = asyncio.run(self.embedder.embed(texts)).astype(np.float64)
-        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+        unit: NDArray[np.float64] = rows / np.maximum(
+            np.linalg.norm(rows, axis=1, keepdims=True), 1e-9
+        )
+        return unit
 
 
 @lru_cache(maxsize=1)

@@ -28,7 +28,9 @@ NAMES = {
         ("Marlene", "Tobias"), ("Ada", "Kwame"), ("Sunita", "Elliot"), ("Greta", "Hugo"),
         ("Imani", "Rafael"), ("Nell", "Viktor"), ("Odile", "Samir"),
     ),
-    "ko": (("지우", "현서"), ("도윤", "서연"), ("민재", "가은"), ("예린", "태오"), ("시우", "나래")),
+    "ko": (
+        ("지우", "현서"), ("도윤", "서연"), ("민재", "가은"), ("예린", "태오"), ("시우", "나래"),
+    ),
 }  # fmt: skip
 
 
@@ -119,7 +121,9 @@ def _read(language: str) -> tuple[list[Scene], Scene]:
     content = (TEXTS / f"{language}.txt").read_text(encoding="utf-8")
     body = "\n".join(line for line in content.splitlines() if not line.startswith("#"))
     scenes, talk = body.split("%%\n")
-    return [_scene(part) for part in re.split(r"^== .*\n", scenes, flags=re.M)[1:]], _scene(talk)
+    return [_scene(part) for part in re.split(r"^== .*\n", scenes, flags=re.MULTILINE)[1:]], _scene(
+        talk
+    )
 
 
 def _scene(text: str) -> Scene:

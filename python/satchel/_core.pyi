@@ -174,10 +174,13 @@ def token_window(
 
 def analyse(text: str, /) -> list[str]:
     """The terms of a text, in order: what recall stores and looks for. A lone surrogate separates."""
+
 def analyse_many(texts: list[str], /) -> list[list[str]]:
     """The terms of each text."""
+
 def stop_words() -> list[str]:
     """The terms that are stop words, sorted."""
+
 def allocate_budget(
     total_tokens: int, shares: list[tuple[str, float]], /
 ) -> tuple[int, int, int, int, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from satchel.memory.item import MemoryItem
 
-__all__ = ["label_of", "said_text", "names"]
+__all__ = ["label_of", "names", "said_text"]
 
 _LABEL: Final = re.compile(r"([^\W\d][^\n:]{0,39}):\s")
 _MOST_WORDS: Final = 4

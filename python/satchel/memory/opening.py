@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from satchel.memory.backend import MemoryBackend
     from satchel.memory.ranking import Ranking
 
-__all__ = ["open_memory"]
+__all__ = ["embedder_of", "open_memory"]
 
 _IN_MEMORY: Final[dict[str, VolatileBackend]] = {}
 
@@ -58,7 +58,7 @@ def open_memory(
     options: dict[str, Any] = {} if clock is None else {"clock": clock}
     return Memory(
         backend,
-        embedder=_embedder_of(embedder),
+        embedder=embedder_of(embedder),
         redactor=redactor,
         counter=counter,
         ranking=ranking,
@@ -95,7 +95,8 @@ def _backend_of(url: object) -> MemoryBackend:
     raise InputError(message, code="unknown_store")
 
 
-def _embedder_of(given: object) -> CachedEmbedder | None:
+def embedder_of(given: object) -> CachedEmbedder | None:
+    """The embedder that a caller means; errors as in `open_memory`."""
     if given == "none":
         return None
     if given is None:

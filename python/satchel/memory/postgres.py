@@ -99,7 +99,9 @@ class PostgresMemories:
                 await self._put(db, draft)
             ids = [draft.item.id.encode() for draft in drafts]
             rows = await _rows(
-                db, f"SELECT {ITEM} FROM satchel_memories WHERE id = ANY(%(ids)s)", {"ids": ids}  # noqa: S608 - columns of ours
+                db,
+                f"SELECT {ITEM} FROM satchel_memories WHERE id = ANY(%(ids)s)",  # noqa: S608 - columns of ours
+                {"ids": ids},
             )
         items = {item.id: item for item in map(item_of_row, rows)}
         return [items[draft.item.id] for draft in drafts]

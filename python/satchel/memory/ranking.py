@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from satchel.memory.backend import Candidates
 
-__all__ = ["Ranking", "Scores", "diverse_order", "first_scores", "final_scores", "soft_matches"]
+__all__ = ["Ranking", "Scores", "diverse_order", "final_scores", "first_scores", "soft_matches"]
 
 _LEAST_MATCH: Final = 0.2
 """Cosine of two words from which on they have something in common."""

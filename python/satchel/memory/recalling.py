@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Recall"]
 
 _WORD: Final = re.compile(r"\S+")
-_PLAIN: Final = ".,;:!?\"'()[]{}<>…“”‘’«»。、？！"
+_PLAIN: Final = ".,;:!?\"'()[]{}<>…“”\u2018\u2019«»。、\uff1f\uff01"
 _UNKNOWN_WORD: Final = 1.0
 """What a word without terms (a stop word) is worth in the meaning of a query."""
 
@@ -181,13 +181,15 @@ class Recall:
     ) -> list[int]:
         """Places among the candidates, the best first."""
         values = scores.total[pool] if times is None else times[pool]
-        if self._ranking.diversity and times is None:
-            numbers = candidates.numbers[pool].tolist()
-            vectors = await self._backend.vectors(numbers)
-            return pool[diverse_order(values, vectors, self._ranking.diversity)].tolist()
         if times is not None:  # of one moment, the one written last
-            return pool[::-1][np.argsort(-values[::-1], kind="stable")].tolist()
-        return pool[np.argsort(-values, kind="stable")].tolist()
+            places = pool[::-1][np.argsort(-values[::-1], kind="stable")]
+        elif self._ranking.diversity:
+            vectors = await self._backend.vectors(candidates.numbers[pool].tolist())
+            places = pool[diverse_order(values, vectors, self._ranking.diversity)]
+        else:
+            places = pool[np.argsort(-values, kind="stable")]
+        found: list[int] = places.tolist()
+        return found
 
 
 def _highest(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:

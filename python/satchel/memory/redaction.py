@@ -1,4 +1,4 @@
-"""What runs before anything is written for good: secrets and personal numbers become placeholders."""
+"""What runs before anything is written for good: it masks secrets and personal numbers."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def redacted(item: MemoryItem, redactor: Redactor | None) -> MemoryItem:
     """The item without what the redactor finds in its text and metadata."""
     if redactor is None:
         return item
-    return replace(
-        item, text=_text(redactor, item.text), metadata=_value(redactor, item.metadata)
-    )
+    return replace(item, text=_text(redactor, item.text), metadata=_value(redactor, item.metadata))
 
 
 def _text(redactor: Redactor, text: str) -> str:
@@ -56,7 +54,7 @@ def _value(redactor: Redactor, value: Any) -> Any:  # noqa: ANN401 - any JSON va
         pairs = cast("Mapping[str, Any]", value)
         return {_text(redactor, name): _value(redactor, one) for name, one in pairs.items()}
     if isinstance(value, list):
-        return [_value(redactor, one) for one in cast("list[Any]", value)]
+        return [_value(redactor, one) for one in value]
     return value
 
 

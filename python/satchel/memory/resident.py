@@ -177,9 +177,7 @@ class Resident:
             self._previous[after] = at
 
 
-def _best(
-    scores: NDArray[np.float32], allowed: NDArray[np.bool_], most: int
-) -> NDArray[np.int64]:
+def _best(scores: NDArray[np.float32], allowed: NDArray[np.bool_], most: int) -> NDArray[np.int64]:
     """Places of the highest scores among those allowed."""
     places = np.flatnonzero(allowed)
     if len(places) <= most:

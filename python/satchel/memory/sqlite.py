@@ -302,9 +302,7 @@ def _purge(db: sqlite3.Connection) -> None:
 
 
 def _footing(db: sqlite3.Connection) -> Footing | None:
-    row = db.execute(
-        "SELECT analyser, embedder, dimension FROM satchel_memory_footing"
-    ).fetchone()
+    row = db.execute("SELECT analyser, embedder, dimension FROM satchel_memory_footing").fetchone()
     return None if row is None else Footing(*row)
 
 
@@ -330,7 +328,7 @@ def _put(
     rivals: list[MemoryItem] = []
     if draft.item.key is not None:
         rows = db.execute(
-            f"SELECT {_ITEM}, number FROM satchel_memories WHERE path = ? AND \"key\" = ? "  # noqa: S608 - columns of ours
+            f'SELECT {_ITEM}, number FROM satchel_memories WHERE path = ? AND "key" = ? '  # noqa: S608 - columns of ours
             "AND superseded_by IS NULL ORDER BY number",
             [path, draft.item.key],
         ).fetchall()
@@ -408,9 +406,7 @@ def _picked(db: sqlite3.Connection, columns: str, numbers: Sequence[int]) -> lis
     ).fetchall()
 
 
-def _load(
-    db: sqlite3.Connection, scope: Scope
-) -> Iterator[tuple[int, int | None, bytes, Draft]]:
+def _load(db: sqlite3.Connection, scope: Scope) -> Iterator[tuple[int, int | None, bytes, Draft]]:
     clause, values = scope_clause(scope)
     rows = db.execute(
         f"SELECT {_ALL}, number FROM satchel_memories WHERE {clause} ORDER BY number",  # noqa: S608 - columns and clauses of ours
@@ -421,9 +417,7 @@ def _load(
         yield row[-1], row[place], row[path], draft_of_row(row)
 
 
-def _searched(
-    db: sqlite3.Connection, scope: Scope, filters: Filter, query: Query
-) -> Candidates:
+def _searched(db: sqlite3.Connection, scope: Scope, filters: Filter, query: Query) -> Candidates:
     """Candidates without columns in memory."""
     inside, bounds = scope_clause(scope)
     passing, values = filter_clause(filters)

@@ -163,10 +163,10 @@ def match_of(namespace_path: bytes, terms: Sequence[str]) -> str:
 
 def selection_clause(selection: Selection) -> tuple[str, list[Any]]:
     """The condition of a selection, and its values."""
-    if selection.exact:
-        clauses, values = ["path = ?"], [selection.scope.start]
-    else:
-        clauses, values = ["path >= ? AND path < ?"], [selection.scope.start, selection.scope.end]
+    clauses = ["path = ?" if selection.exact else "path >= ? AND path < ?"]
+    values: list[Any] = [selection.scope.start]
+    if not selection.exact:
+        values.append(selection.scope.end)
     for column, value in (
         ('"key"', selection.key),
         ("session_id", selection.session_id),

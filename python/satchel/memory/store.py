@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from satchel.memory.item import Kind, Recalled
     from satchel.memory.namespaces import Namespace
 
+    Items = list[MemoryItem]
+    Drafts = list[Draft]
+
 __all__ = ["Memory"]
 
 _UPDATABLE: Final = frozenset(
@@ -73,7 +76,11 @@ class Memory:
             StoreError: ``embedder_mismatch`` if its vectors are another embedder's (then
                 `reembed` is what makes them anew); whatever the store says.
         """
-        await self._check(await self._backend.footing())
+        try:
+            await self._check(await self._backend.footing())
+        except BaseException:
+            await self._backend.close()
+            raise
         return self
 
     async def __aexit__(
@@ -154,8 +161,8 @@ class Memory:
             merged = {**old.metadata, **changes["metadata"]}
             changes["metadata"] = {name: one for name, one in merged.items() if one is not None}
         fresh = draft_of(replace(old, **changes))
-        [written] = await self._written([redacted(fresh, self._redactor)])
-        return written
+        written = await self._written([redacted(fresh, self._redactor)])
+        return written[0]
 
     async def forget(
         self,
@@ -322,9 +329,7 @@ class Memory:
         """
         selection = self._selection(namespace, None, key, session_id, user_id)
         most = None if limit is None else whole_number("limit", limit)
-        filters = self._filter(
-            kinds, None, include_claims=include_claims, history=include_history
-        )
+        filters = self._filter(kinds, None, include_claims=include_claims, history=include_history)
         found = await self._backend.find(selection, filters, after=0, limit=most)
         return [item for _, item in found]
 
@@ -332,7 +337,9 @@ class Memory:
 
     def _prepared(self, item: MemoryItem, namespace: Namespace, now: float) -> MemoryItem:
         source = replace(
-            item.source, speaker=_storable(item.source.speaker), origin=_storable(item.source.origin)
+            item.source,
+            speaker=_storable(item.source.speaker),
+            origin=_storable(item.source.origin),
         )
         fresh = replace(
             item,
@@ -347,21 +354,19 @@ class Memory:
         )
         return redacted(fresh, self._redactor)
 
-    async def _written(self, items: list[MemoryItem]) -> list[MemoryItem]:
+    async def _written(self, items: Items) -> Items:
         drafts = await self._drafts(items)
         if not self._settled:
             await self._check(await self._backend.settle(self._footing()))
             self._settled = True
         return await self._backend.write(drafts)
 
-    async def _drafts(self, items: list[MemoryItem]) -> list[Draft]:
-        vectors: Sequence[Any] = [None] * len(items)
+    async def _drafts(self, items: Items) -> Drafts:
+        vectors: Any = [None] * len(items)
         if self._embedder is not None and items:
             vectors = await self._embedder.embed([said_text(item.text) for item in items])
         return [
-            Draft(
-                item=item, terms=tuple(terms_of(item.text)), vector=vector, label=label_of(item)
-            )
+            Draft(item=item, terms=tuple(terms_of(item.text)), vector=vector, label=label_of(item))
             for item, vector in zip(items, vectors, strict=True)
         ]
 
@@ -396,7 +401,9 @@ class Memory:
             if value is not None:
                 check_id(name, value)
         chosen = (
-            None if ids is None else tuple(check_id("id", one) for one in listed("ids", ids, of="str"))
+            None
+            if ids is None
+            else tuple(check_id("id", one) for one in listed("ids", ids, of="str"))
         )
         return Selection(
             scope=Scope.of(checked_namespace(namespace)),
@@ -420,7 +427,9 @@ class Memory:
         return Filter(
             now=self._clock(),
             kinds=None if kinds is None else tuple(kinds),
-            min_confidence=0.0 if min_confidence is None else fraction("min_confidence", min_confidence),
+            min_confidence=0.0
+            if min_confidence is None
+            else fraction("min_confidence", min_confidence),
             with_claims=include_claims,
             with_history=history,
         )

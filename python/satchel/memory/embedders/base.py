@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast, runtime_checkable
 
@@ -14,6 +13,8 @@ from satchel._arguments import invalid, name_of_type, plain_text, whole_number
 from satchel.errors import EmbeddingError, SatchelError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
     from numpy.typing import NDArray
 
 __all__ = ["CachedEmbedder", "CallableEmbedder", "Embedder", "Vectors", "word_vectors_of"]
@@ -157,7 +158,8 @@ class CachedEmbedder:
             raise EmbeddingError(message, code="embedding_failed")
         self._dimension = wanted[1]
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+        unit: NDArray[np.float32] = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+        return unit
 
     def _keep(self, found: dict[bytes, NDArray[np.float32]]) -> None:
         for key, row in found.items():

@@ -71,9 +71,9 @@ class _Model:
             from tokenizers import Tokenizer  # noqa: PLC0415 - comes with the optional package
         except ImportError as error:
             raise _missing() from error
-        [weights] = sorted((folder / "weights").glob("l2_supercat_256.safetensors")) or [None]
-        [words] = sorted((folder / "tokenizers").glob("l2_supercat_*.json")) or [None]
-        if weights is None or words is None:
+        weights = folder / "weights" / "l2_supercat_256.safetensors"
+        words = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
+        if not weights.is_file() or not words.is_file():
             raise _missing()
         self._rows: Final = _read_matrix(weights)
         self._tokenizer: Final[Any] = Tokenizer.from_file(str(words))
@@ -89,11 +89,11 @@ class _Model:
         split = [[word[:_LONGEST_WORD] for word in _WORD.findall(text)] for text in texts]
         known = self._known({word for words in split for word in words})
         found = np.zeros((len(texts), self.dimension), np.float32)
-        for row, words in zip(found, split, strict=True):
+        for place, words in enumerate(split):
             if words:
                 pairs = [known[word] for word in words]
-                np.sum([one for one, _ in pairs], axis=0, out=row)
-                row /= sum(count for _, count in pairs)
+                total = np.sum([one for one, _ in pairs], axis=0)
+                found[place] = total / sum(count for _, count in pairs)
         return found
 
     def word_vectors(self, words: list[str]) -> NDArray[np.float32]:
