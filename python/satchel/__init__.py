@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from satchel.paging import page_tool
     from satchel.policy import Policy
     from satchel.reading import ReportedUsage, Transcript, TranscriptWarning, read_transcripts
+    from satchel.redaction import Redacted, redact, redact_many
     from satchel.repairing import repair
     from satchel.session import Session, open_session
     from satchel.trimming import Trimmed, trim_text
@@ -70,6 +71,7 @@ __all__ = [
     "MessageTokens",
     "PageNotFoundError",
     "Policy",
+    "Redacted",
     "ReportedUsage",
     "SatchelError",
     "Session",
@@ -97,6 +99,8 @@ __all__ = [
     "page_tool",
     "prune_tool_outputs",
     "read_transcripts",
+    "redact",
+    "redact_many",
     "repair",
     "replay",
     "score_messages",
@@ -133,6 +137,7 @@ _HOMES = {
     "paging": ("page_tool",),
     "policy": ("Policy",),
     "reading": ("ReportedUsage", "Transcript", "TranscriptWarning", "read_transcripts"),
+    "redaction": ("Redacted", "redact", "redact_many"),
     "repairing": ("repair",),
     "session": ("Session", "open_session"),
     "trimming": ("Trimmed", "trim_text"),

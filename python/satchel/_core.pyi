@@ -32,6 +32,10 @@ __all__ = [
     "lint_rows",
     "lint_rules",
     "prune_tool_outputs",
+    "redact_text",
+    "redact_texts",
+    "redaction_kinds",
+    "redaction_placeholder",
     "repair_messages",
     "repair_placeholders",
     "replay_baselines",
@@ -174,13 +178,20 @@ def token_window(
 
 def analyse(text: str, /) -> list[str]:
     """The terms of a text, in order: what recall stores and looks for. A lone surrogate separates."""
-
 def analyse_many(texts: list[str], /) -> list[list[str]]:
     """The terms of each text."""
-
 def stop_words() -> list[str]:
     """The terms that are stop words, sorted."""
-
+def redact_text(text: str, /, *, kinds: list[str]) -> tuple[str, list[tuple[str, int, int, int]]]:
+    """The text without values of ``kinds``, and of each value its kind, start, end and number."""
+def redact_texts(
+    texts: list[str], /, *, kinds: list[str]
+) -> list[tuple[str, list[tuple[str, int, int, int]]]]:
+    """The same for each text."""
+def redaction_kinds() -> list[str]:
+    """The names of all kinds."""
+def redaction_placeholder(kind: str, number: int, /) -> str:
+    """What stands for a value."""
 def allocate_budget(
     total_tokens: int, shares: list[tuple[str, float]], /
 ) -> tuple[int, int, int, int, int]:

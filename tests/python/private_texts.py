@@ -14,6 +14,7 @@ import random
 import string
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -76,7 +77,7 @@ def luhn_digit(digits: str) -> str:
     return str(-total % 10)
 
 
-# --- personal data ----------------------------------------------------------------------------------
+# --- personal data ---
 
 
 def resident_digits(make: Maker, *, foreigner: bool) -> str:
@@ -178,7 +179,7 @@ def card(make: Maker) -> str:
     joint = make.one("", " ", "-")
     cuts = {16: (4, 8, 12), 15: (4, 10), 14: (4, 10)}[length]
     edges = (0, *cuts, length)
-    return joint.join(digits[a:b] for a, b in zip(edges, edges[1:], strict=False))
+    return joint.join(digits[a:b] for a, b in pairwise(edges))
 
 
 IBANS: Final = {
@@ -217,7 +218,7 @@ def split_shape(shape: str) -> list[str]:
     return parts
 
 
-# --- secrets ----------------------------------------------------------------------------------------
+# --- secrets ---
 
 
 def api_key(make: Maker) -> str:
@@ -377,7 +378,7 @@ def named_password(make: Maker) -> tuple[str, str]:
     return around.format(value=value), value
 
 
-# --- around it --------------------------------------------------------------------------------------
+# --- around it ---
 
 FRAMES: Final[tuple[Callable[[str], str], ...]] = (
     lambda value: value,
@@ -428,7 +429,7 @@ def positives(seed: int, each: int) -> list[Sample]:
     return samples
 
 
-# --- what only looks so -----------------------------------------------------------------------------
+# --- what only looks so ---
 
 
 def bad_card(make: Maker) -> str:

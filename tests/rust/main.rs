@@ -35,6 +35,7 @@ mod lint_rules;
 mod page;
 mod prune;
 mod readers;
+mod redact;
 mod repair;
 mod replay;
 mod rules;

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from satchel import _core
 from satchel._arguments import invalid, listed, one_of, plain_text, whole_number
 from satchel.converting import convert
+from satchel.counting import counter as counter_of
 from satchel.memory.item import MemoryItem, Source
 from satchel.memory.ranking import Ranking
 from satchel.memory.rendering import fenced
@@ -130,8 +131,12 @@ def trace_of(
         message = "a trace needs a task, or a user message that says one"
         raise invalid(message)
     steps = _steps(rows)
-    # Half for the results, which are the longest and tell least of what to do.
-    share = max(_LEAST_STEP_TOKENS, max_tokens // max(1, 2 * len(steps)))
+    sizes = [
+        0 if not text else _count(text, counter)
+        for step in steps
+        for text in (step.text, step.arguments, step.result)
+    ]
+    share = max(_LEAST_STEP_TOKENS, _fair_share(sizes, max_tokens))
     trimmed = tuple(
         replace(
             step,
@@ -266,6 +271,22 @@ def _first_text(rows: Sequence[Mapping[str, Any]]) -> str:
                 if part["kind"] == "text":
                     return bytes(part["page"]).decode("utf-8", "replace")
     return ""
+
+
+def _fair_share(sizes: Sequence[int], most: int) -> int:
+    """The most that each may take so that all fit: what short ones leave goes to the long ones."""
+    left = most
+    ordered = sorted(sizes)
+    for place, size in enumerate(ordered):
+        share = left // (len(ordered) - place)
+        if size > share:
+            return share
+        left -= size
+    return max(sizes, default=0)
+
+
+def _count(text: str, counter: Counter | None) -> int:
+    return (counter or counter_of("o200k_base")).count(text)
 
 
 def _trimmed(text: str, max_tokens: int, counter: Counter | None) -> str:

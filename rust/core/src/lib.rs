@@ -24,6 +24,7 @@ pub mod plan;
 pub mod policy;
 pub mod prune;
 pub mod readers;
+pub mod redact;
 pub mod render;
 pub mod replay;
 pub mod root;

@@ -19,6 +19,7 @@ mod page_results;
 mod prune;
 mod pytext;
 mod readers;
+mod redact;
 mod render;
 mod repair;
 mod replay;
@@ -57,6 +58,8 @@ mod _core {
     use crate::prune::prune_tool_outputs;
     #[pymodule_export]
     use crate::readers::{PyTranscriptReader, transcript_formats};
+    #[pymodule_export]
+    use crate::redact::{redact_text, redact_texts, redaction_kinds, redaction_placeholder};
     #[pymodule_export]
     use crate::repair::{repair_messages, repair_placeholders};
     #[pymodule_export]

@@ -195,7 +195,8 @@ fn write_json(text: &Bound<'_, PyString>, out: &mut String) {
     out.push('"');
 }
 
-fn to_surrogate_bytes(text: &Bound<'_, PyString>) -> Vec<u8> {
+/// UTF-8 of every character; halves of surrogate pairs in three bytes each.
+pub(crate) fn to_surrogate_bytes(text: &Bound<'_, PyString>) -> Vec<u8> {
     match text.encode_utf8() {
         Ok(bytes) => bytes.as_bytes().to_vec(),
         Err(_) => encode(text, "utf-8"),
