@@ -45,10 +45,10 @@ async def main() -> None:
                 )
                 for question in questions:
                     turn = await agent.ask(question)
-                    print(f"ana:   {question}")  # noqa: T201 - an example shows itself
-                    print(f"agent: {turn.reply['content']}")  # noqa: T201 - likewise
+                    print(f"ana:   {question}")
+                    print(f"agent: {turn.reply['content']}")
         profile = await memory.get(("users", "ana"), "name")
-        print("profile:", profile.text if profile else None)  # noqa: T201 - likewise
+        print("profile:", profile.text if profile else None)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Long-term memory: the same on every backend, apart by namespace, and gone when it is forgotten."""
+"""Long-term memory: alike on every backend, apart by namespace, gone when it is forgotten."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory_stores import BACKENDS, Clock, memory_of
 
 import satchel
+from memory_stores import BACKENDS, Clock, memory_of
 from satchel.memory import CallableEmbedder, MemoryItem, Ranking, Recalled, Source
 from satchel.memory.namespaces import is_within, path_end, path_of
 
@@ -393,15 +393,44 @@ def test_urls_and_arguments_that_are_refused(tmp_path: Path) -> None:
 
     async def work() -> None:
         async with memory_of("sqlite", tmp_path) as memory:
-            for namespace in ("u", (), ("",), ("a", 3), (b"a",)):
+            wrong: list[Any] = ["u", (), ("",), ("a", 3), (b"a",)]
+            for namespace in wrong:
                 with pytest.raises(satchel.InputError):
-                    await memory.remember(namespace, "text")  # type: ignore[arg-type]  # wrong types
+                    await memory.remember(namespace, "text")
             for item in (3, {"txt": "a"}, {"kind": "semantic"}, {"text": "a", "confidence": 2}):
                 with pytest.raises(satchel.InputError):
                     await memory.remember(("u",), [item])
             assert await memory.list(("u",)) == []
             with pytest.raises(satchel.InputError):
                 await memory.get(("u",))
+
+    run(work())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_secrets_are_masked_before_they_are_written(backend: str, tmp_path: Path) -> None:
+    async def work() -> None:
+        mail = "ada.lovelace@example.org"
+        async with memory_of(backend, tmp_path) as memory:
+            where = (room(),)
+            item = {"text": f"Write to {mail}.", "metadata": {"seen": [{"at": mail}]}}
+            [written] = await memory.remember(where, item)
+            assert "[EMAIL_1]" in written.text
+            assert mail not in str(await memory.list(where))
+            await memory.update(where, written.id, text=f"Or to {mail}, again.")
+            assert mail not in str(await memory.list(where))
+        if backend.startswith("sqlite"):
+            assert not any(mail.encode() in file.read_bytes() for file in tmp_path.iterdir())
+
+    run(work())
+
+
+def test_a_redactor_of_one_s_own_and_none() -> None:
+    async def work() -> None:
+        for redactor, text in ((str.upper, "CALL A@B.ORG"), (None, "call a@b.org")):
+            async with satchel.open_memory("memory://", redactor=redactor) as memory:
+                [written] = await memory.remember(("u",), "call a@b.org")
+                assert written.text == text
 
     run(work())
 

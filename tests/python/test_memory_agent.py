@@ -52,7 +52,7 @@ def session_of(**options: Any) -> satchel.Session:
 
 
 def agent_of(session: satchel.Session, memory: Memory, **options: Any) -> AgentWithMemory:
-    given = {"namespace": ("users", "ana"), "model": echo, **options}
+    given: dict[str, Any] = {"namespace": ("users", "ana"), "model": echo, **options}
     return AgentWithMemory(session, memory, **given)
 
 

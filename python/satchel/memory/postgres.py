@@ -166,7 +166,7 @@ class PostgresMemories:
         parts: list[str] = []
         async with self._connection() as db:
             dense = "0::float8"
-            if query.vector is not None and self._dimension == len(query.vector):
+            if query.vector is not None and self._dimension is not None:
                 given["vector"] = vector_text(query.vector)
                 dense = "coalesce(-(m.vector <#> %(vector)s::vector), 0)::float8"
                 least = min(1_000, max(_LONGEST_SCAN, query.most))

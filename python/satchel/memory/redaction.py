@@ -7,8 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from satchel._arguments import invalid, name_of_type
+from satchel.redaction import redact
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from satchel.memory.item import MemoryItem
 
 __all__ = ["Redactor", "redacted", "redactor_of"]
@@ -24,7 +27,7 @@ def redactor_of(given: object) -> Redactor | None:
         InputError: ``invalid_value`` for what cannot be called.
     """
     if given is ...:
-        return _default()
+        return redact
     if given is not None and not callable(given):
         message = f"redactor must be a callable, None or ..., not {name_of_type(given)}"
         raise invalid(message)
@@ -54,9 +57,5 @@ def _value(redactor: Redactor, value: Any) -> Any:  # noqa: ANN401 - any JSON va
         pairs = cast("Mapping[str, Any]", value)
         return {_text(redactor, name): _value(redactor, one) for name, one in pairs.items()}
     if isinstance(value, list):
-        return [_value(redactor, one) for one in value]
+        return [_value(redactor, one) for one in cast("Iterable[Any]", value)]
     return value
-
-
-def _default() -> Redactor | None:
-    return None

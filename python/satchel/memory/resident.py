@@ -103,15 +103,14 @@ class Resident:
         if not query.terms and query.vector is None:
             chosen = np.flatnonzero(allowed)
         else:
-            chosen = np.union1d(
-                _best(lexical, allowed & (lexical > 0), query.most),
-                _best(dense, allowed, query.most) if query.vector is not None else [],
-            ).astype(np.int64)
+            chosen = _best(lexical, allowed & (lexical > 0), query.most)
+            if query.vector is not None:
+                chosen = _union(chosen, _best(dense, allowed, query.most))
         previous = np.array(self._previous, np.int64)
         following = np.array(self._following, np.int64)
         beside = np.concatenate([previous[chosen], following[chosen]])
         beside = beside[beside >= 0]
-        rows = np.union1d(chosen, beside[allowed[beside]]).astype(np.int64)
+        rows = _union(chosen, beside[allowed[beside]])
         place = np.full(len(self) + 1, -1, np.int64)  # one more: -1 leads to the last
         place[rows] = np.arange(len(rows))
         return Candidates(
@@ -183,3 +182,9 @@ def _best(scores: NDArray[np.float32], allowed: NDArray[np.bool_], most: int) ->
     if len(places) <= most:
         return places
     return places[np.argpartition(-scores[places], most)[:most]]
+
+
+def _union(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All places, ascending, each once."""
+    found: NDArray[np.int64] = np.unique(np.concatenate([left, right]))
+    return found

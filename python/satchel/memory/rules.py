@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from satchel.memory.analysis import terms_of
 from satchel.memory.findings import Finding
@@ -52,17 +52,17 @@ _NAME: Final = r"(?P<v>[^\W\d_][\w'’-]{0,30}(?: [A-ZÀ-Þ][\w'’-]{0,30}){0,2
 _SURELY: Final = r"(?:(?:really|also|still|now|always|just|absolutely|definitely) ){0,2}"
 
 
-def _english(pattern: str, text: str, key: str | None, **rest: object) -> _Rule:
+def _english(pattern: str, text: str, key: str | None, **rest: Any) -> _Rule:  # noqa: ANN401 - the fields of a rule
     source = (
         rf"(?:(?:and|but|so|well|hi|hello|hey|oh|yes|no|also|by the way|ok|okay)[, ]+)*{pattern}"
     )
     flagged = re.compile(source, re.IGNORECASE)
-    return _Rule(flagged, text, key, **rest)  # type: ignore[arg-type]  # named as the fields are
+    return _Rule(flagged, text, key, **rest)
 
 
-def _korean(pattern: str, text: str, key: str | None, **rest: object) -> _Rule:
+def _korean(pattern: str, text: str, key: str | None, **rest: Any) -> _Rule:  # noqa: ANN401 - the fields of a rule
     source = rf"(?:(?:안녕하세요|그리고|네|아|참고로|그런데|저기)[,.! ]+)*(?:(?:저는|나는|전|난|제가|내가) ?)?{pattern}"
-    return _Rule(re.compile(source), text, key, **rest)  # type: ignore[arg-type]  # likewise
+    return _Rule(re.compile(source), text, key, **rest)
 
 
 _ENGLISH: Final = (

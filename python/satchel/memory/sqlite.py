@@ -14,7 +14,7 @@ import sqlite3
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -49,7 +49,7 @@ from satchel.memory.sqlite_rows import (
 from satchel.stores.base import conflict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -283,7 +283,7 @@ def _said(error: sqlite3.Error) -> str:
 
 
 @contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+def _transaction(db: sqlite3.Connection) -> Generator[None]:
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -476,14 +476,16 @@ def _nearest(
 
 def _fetched(row: Sequence[Any], vector: NDArray[np.float32] | None) -> Fetched:
     number, path, session_id, place, terms, blob, time, confidence, label = row
-    known = vector is not None and blob is not None
+    dense = 0.0
+    if vector is not None and blob is not None:
+        dense = float(np.frombuffer(cast("bytes", blob), "<f4") @ vector)
     return Fetched(
         number=number,
         path=path,
         session_id=session_id,
         place=place,
         terms=terms.split(" ") if terms else (),
-        dense=float(np.frombuffer(blob, "<f4") @ vector) if known else 0.0,
+        dense=dense,
         time=time,
         confidence=confidence,
         label=label,

@@ -126,8 +126,9 @@ class Memory:
             StoreError: ``id_taken``, ``embedder_mismatch``; whatever the store says. Likewise.
         """
         where = checked_namespace(namespace)
-        given = [items] if isinstance(items, str | Mapping | MemoryItem) else items
-        drafts = [draft_of(one) for one in listed("items", cast("Iterable[object]", given))]
+        is_one = isinstance(items, str | Mapping | MemoryItem)
+        given = cast("Iterable[object]", (items,) if is_one else items)
+        drafts = [draft_of(one) for one in listed("items", given)]
         if user_id is not None:
             check_id("user_id", user_id)
             drafts = [

@@ -94,15 +94,20 @@ def rows_of(reply: Any) -> list[list[float]]:  # noqa: ANN401 - a client's objec
     Raises:
         EmbeddingError: ``embedding_failed`` if it has none.
     """
-    data = getattr(reply, "data", None) or ()
-    pairs = [
+    data: list[Any] = list(getattr(reply, "data", None) or ())
+    pairs: list[tuple[int, list[float]]] = [
         (one["index"], one["embedding"]) if isinstance(one, dict) else (one.index, one.embedding)
         for one in data
     ]
     if not pairs:
         message = "the provider's reply has no vectors in it"
         raise EmbeddingError(message, code="embedding_failed")
-    return [list(row) for _, row in sorted(pairs, key=lambda pair: int(pair[0]))]
+    ordered = sorted(pairs, key=_place)
+    return [list(row) for _, row in ordered]
+
+
+def _place(pair: tuple[int, list[float]]) -> int:
+    return pair[0]
 
 
 def failed(status: int | None) -> EmbeddingError:
