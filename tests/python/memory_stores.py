@@ -16,7 +16,7 @@ from satchel.memory.store import Memory
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["BACKENDS", "Clock", "memory_of"]
+__all__ = ["BACKENDS", "Clock", "memory_of", "room"]
 
 BACKENDS = ("memory", "sqlite", "sqlite-searched", "postgres")
 NUMBERS = itertools.count()
@@ -30,6 +30,11 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def room() -> str:
+    """A tenant that no other test has: stores outlive tests."""
+    return f"tenant-{next(NUMBERS)}"
 
 
 def postgres_url() -> str:

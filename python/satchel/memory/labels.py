@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 __all__ = ["label_of", "names", "said_text"]
 
-_LABEL: Final = re.compile(r"([^\W\d][^\n:]{0,39}):\s")
+_LABEL: Final = re.compile(r"(?:[\[(][^\])\n]{1,60}[\])]\s?)?([^\W\d][^\n:]{0,39}):\s")
+"""A name and a colon, perhaps behind a date in brackets."""
+
 _MOST_WORDS: Final = 4
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 

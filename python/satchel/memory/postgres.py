@@ -93,17 +93,38 @@ class PostgresMemories:
 
     async def write(self, drafts: Sequence[Draft]) -> list[MemoryItem]:
         """See `MemoryBackend.write`."""
+        ids = [draft.item.id.encode() for draft in drafts]
+        stored = f"SELECT {ITEM} FROM satchel_memories WHERE id = ANY(%(ids)s)"  # noqa: S608 - columns of ours
         async with self._connection() as db:
             await self._lock(db, {path_of(draft.item.namespace) for draft in drafts})
-            for draft in drafts:
-                await self._put(db, draft)
-            ids = [draft.item.id.encode() for draft in drafts]
-            rows = await _rows(
-                db,
-                f"SELECT {ITEM} FROM satchel_memories WHERE id = ANY(%(ids)s)",  # noqa: S608 - columns of ours
-                {"ids": ids},
+            found = await _rows(
+                db, "SELECT id, path, words FROM satchel_memories WHERE id = ANY(%s)", [ids]
             )
-        items = {item.id: item for item in map(item_of_row, rows)}
+            known = {row[0].decode(): (row[1], row[2].split()) for row in found}
+            if any(
+                known.get(draft.item.id, (path_of(draft.item.namespace),))[0]
+                != path_of(draft.item.namespace)
+                for draft in drafts
+            ):
+                raise id_taken()
+            pending, superseded = _resolved(drafts, await self._rivals(db, drafts))
+            await self._count(db, [known[one] for one in pending if one in known], -1)
+            await self._insert(db, [one for name, one in pending.items() if name not in known])
+            await self._set_rows(db, [one for name, one in pending.items() if name in known])
+            async with db.cursor() as cursor:
+                await cursor.executemany(
+                    "UPDATE satchel_memories SET superseded_by = %s, superseded_at = %s "
+                    "WHERE id = %s",
+                    [
+                        ((one.superseded_by or "").encode(), one.superseded_at, one.id.encode())
+                        for one in superseded
+                    ],
+                )
+            fresh = [(path_of(one.item.namespace), one.terms) for one in pending.values()]
+            await self._count(db, fresh, 1)
+            items = {
+                item.id: item for item in map(item_of_row, await _rows(db, stored, {"ids": ids}))
+            }
         return [items[draft.item.id] for draft in drafts]
 
     async def find(
@@ -240,8 +261,7 @@ class PostgresMemories:
             await self._set_footing(db, footing)
             await db.execute("DELETE FROM satchel_memory_sizes")
             await db.execute("DELETE FROM satchel_memory_terms")
-            for draft in drafts:
-                await self._set_row(db, draft)
+            await self._set_rows(db, drafts)
             await self._count(db, [(path_of(one.item.namespace), one.terms) for one in drafts], 1)
 
     async def close(self) -> None:
@@ -315,70 +335,64 @@ class PostgresMemories:
         for path in sorted(set(paths)):
             await db.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 8))", [path.hex()])
 
-    async def _put(self, db: Any, draft: Draft) -> None:  # noqa: ANN401 - a connection
-        path = path_of(draft.item.namespace)
-        found = await _rows(
-            db,
-            "SELECT path, words FROM satchel_memories WHERE id = %(id)s",
-            {"id": draft.item.id.encode()},
-        )
-        if found and found[0][0] != path:
-            raise id_taken()
-        rivals: list[MemoryItem] = []
-        if draft.item.key is not None:
-            sql = (
-                f'SELECT {ITEM} FROM satchel_memories WHERE path = %(path)s AND "key" = %(key)s '  # noqa: S608 - columns of ours
-                "AND superseded_by IS NULL ORDER BY number"
-            )
-            rows = await _rows(db, sql, {"path": path, "key": draft.item.key.encode()})
-            rivals = [item_of_row(row) for row in rows]
-        for item in settled(draft.item, rivals):
-            if item.id != draft.item.id:
-                await db.execute(
-                    "UPDATE satchel_memories SET superseded_by = %s, superseded_at = %s "
-                    "WHERE id = %s",
-                    [(item.superseded_by or "").encode(), item.superseded_at, item.id.encode()],
-                )
-                continue
-            fresh = replace(draft, item=item)
-            if found:
-                await self._count(db, [(path, found[0][1].split())], -1)
-                await self._set_row(db, fresh)
-            else:
-                await self._insert(db, fresh, await self._next_place(db, path, item))
-            await self._count(db, [(path, fresh.terms)], 1)
-
-    async def _next_place(self, db: Any, path: bytes, item: MemoryItem) -> int | None:  # noqa: ANN401 - a connection
-        if item.kind != "episodic":
-            return None
+    async def _rivals(self, db: Any, drafts: Sequence[Draft]) -> list[MemoryItem]:  # noqa: ANN401 - a connection
+        """What holds now under the keys of the drafts."""
+        keyed = [draft.item for draft in drafts if draft.item.key is not None]
+        if not keyed:
+            return []
         sql = (
-            "SELECT coalesce(max(place) + 1, 0) FROM satchel_memories "
-            "WHERE path = %(path)s AND session_id = %(session)s"
+            f'SELECT {ITEM} FROM satchel_memories WHERE path = ANY(%(paths)s) AND "key" = '  # noqa: S608 - columns of ours
+            "ANY(%(keys)s) AND superseded_by IS NULL ORDER BY number"
         )
-        session = (item.source.session_id or "").encode()
-        [[place]] = await _rows(db, sql, {"path": path, "session": session})
-        return int(place)
+        given = {
+            "paths": list({path_of(item.namespace) for item in keyed}),
+            "keys": list({(item.key or "").encode() for item in keyed}),
+        }
+        return [item_of_row(row) for row in await _rows(db, sql, given)]
 
-    async def _insert(self, db: Any, draft: Draft, place: int | None) -> None:  # noqa: ANN401 - a connection
-        given, columns = self._columns(draft, place)
-        names = ", ".join(f'"{name}"' for name in columns)
-        sql = f"INSERT INTO satchel_memories ({names}) VALUES ({', '.join(columns.values())})"  # noqa: S608 - columns of ours
-        await db.execute(sql, given)
+    async def _insert(self, db: Any, drafts: Sequence[Draft]) -> None:  # noqa: ANN401 - a connection
+        """Adds rows, each at the end of its session."""
+        groups = sorted({_group(draft) for draft in drafts if draft.item.kind == "episodic"})
+        last: dict[tuple[bytes, bytes], int] = {}
+        if groups:
+            rows = await _rows(
+                db,
+                "SELECT g.path, g.session, max(m.place) FROM unnest(%(paths)s::bytea[], "
+                "%(sessions)s::bytea[]) AS g (path, session) JOIN satchel_memories AS m "
+                "ON m.path = g.path AND m.session_id = g.session GROUP BY 1, 2",
+                {"paths": [path for path, _ in groups], "sessions": [one for _, one in groups]},
+            )
+            last = {(row[0], row[1]): row[2] for row in rows if row[2] is not None}
+        given: list[dict[str, Any]] = []
+        for draft in drafts:
+            place = None
+            if draft.item.kind == "episodic":
+                place = last[_group(draft)] = last.get(_group(draft), -1) + 1
+            given.append(row_of(draft, place))
+        if given:
+            columns = self._columns(given[0])
+            names = ", ".join(f'"{name}"' for name in columns)
+            sql = f"INSERT INTO satchel_memories ({names}) VALUES ({', '.join(columns.values())})"  # noqa: S608 - columns of ours
+            async with db.cursor() as cursor:
+                await cursor.executemany(sql, given)
 
-    async def _set_row(self, db: Any, draft: Draft) -> None:  # noqa: ANN401 - a connection
-        """Writes a draft over the row with its id; the place stays."""
-        given, columns = self._columns(draft, None)
-        del columns["place"]
-        sets = ", ".join(f'"{name}" = {value}' for name, value in columns.items())
-        await db.execute(f"UPDATE satchel_memories SET {sets} WHERE id = %(id)s", given)  # noqa: S608 - columns of ours
+    async def _set_rows(self, db: Any, drafts: Sequence[Draft]) -> None:  # noqa: ANN401 - a connection
+        """Writes drafts over the rows with their ids; the places stay."""
+        given = [row_of(draft, None) for draft in drafts]
+        if given:
+            columns = self._columns(given[0])
+            del columns["place"]
+            sets = ", ".join(f'"{name}" = {value}' for name, value in columns.items())
+            sql = f"UPDATE satchel_memories SET {sets} WHERE id = %(id)s"  # noqa: S608 - columns of ours
+            async with db.cursor() as cursor:
+                await cursor.executemany(sql, given)
 
-    def _columns(self, draft: Draft, place: int | None) -> tuple[dict[str, Any], dict[str, str]]:
-        given = row_of(draft, place)
+    def _columns(self, given: Mapping[str, Any]) -> dict[str, str]:
         columns = {name: f"%({name})s" for name in given if name not in {"lexemes", "vector"}}
         columns["terms"] = "array_to_tsvector(%(lexemes)s::text[])"
         if self._dimension is not None:
             columns["vector"] = "%(vector)s::vector"
-        return given, columns
+        return columns
 
     async def _count(
         self,
@@ -401,6 +415,8 @@ class PostgresMemories:
                 "UPDATE SET items = s.items + excluded.items, terms = s.terms + excluded.terms",
                 [path, sizes[path], lengths[path]],
             )
+        if not sizes:
+            return
         ordered = sorted(holding)
         given = {
             "terms": [term for term, _ in ordered],
@@ -422,7 +438,31 @@ class PostgresMemories:
             )
 
 
-async def _rows(db: Any, sql: str, given: Mapping[str, Any]) -> list[Any]:  # noqa: ANN401 - a connection
+def _resolved(
+    drafts: Sequence[Draft], rivals: Sequence[MemoryItem]
+) -> tuple[dict[str, Draft], list[MemoryItem]]:
+    """The drafts as they are to be written, by id, and stored items that they supersede."""
+    pending: dict[str, Draft] = {}
+    stored = {item.id: item for item in rivals}
+    superseded: dict[str, MemoryItem] = {}
+    for draft in drafts:
+        others = [one.item for one in pending.values() if draft.item.key is not None]
+        for item in settled(draft.item, [*stored.values(), *others]):
+            if item.id == draft.item.id:
+                pending[item.id] = replace(draft, item=item)
+            elif item.id in pending:
+                pending[item.id] = replace(pending[item.id], item=item)
+            else:
+                superseded[item.id] = item
+            stored.pop(item.id, None)
+    return pending, list(superseded.values())
+
+
+def _group(draft: Draft) -> tuple[bytes, bytes]:
+    return path_of(draft.item.namespace), (draft.item.source.session_id or "").encode()
+
+
+async def _rows(db: Any, sql: str, given: Any) -> list[Any]:  # noqa: ANN401 - a connection and its values
     # Bytes and numbers travel as they are, not as text.
     cursor = await db.cursor(binary=True).execute(sql, given)
     found: list[Any] = await cursor.fetchall()

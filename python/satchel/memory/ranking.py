@@ -54,8 +54,8 @@ class Ranking:
     lexical: float = 0.4
     dense: float = 0.3
     words: float = 0.3
-    context: float = 0.4
-    neighbours: float = 0.15
+    context: float = 0.5
+    neighbours: float = 0.2
     speaker: float = 0.2
     most_frequent: float = 0.3
     half_life_s: float = 30 * 86_400.0

@@ -42,6 +42,7 @@ class VolatileBackend:
         self._rows: dict[int, tuple[int | None, bytes, Draft]] = {}
         self._numbers: dict[str, int] = {}
         self._places: dict[tuple[bytes, str | None], int] = {}
+        self._keyed: Final[dict[tuple[bytes, str], list[int]]] = {}
         self._last = 0
         self._footing: Footing | None = None
         self._residents: Final = Residents()
@@ -155,11 +156,8 @@ class VolatileBackend:
 
     def _put(self, draft: Draft) -> int:
         path = path_of(draft.item.namespace)
-        others = [
-            row[2].item
-            for row in self._rows.values()
-            if draft.item.key is not None and row[2].item.key == draft.item.key
-        ]
+        keyed = self._keyed.setdefault((path, draft.item.key or ""), [])
+        others = [self._rows[number][2].item for number in keyed if number in self._rows]
         for item in settled(draft.item, others):
             number = self._numbers.get(item.id)
             if item.id != draft.item.id and number is not None:
@@ -170,11 +168,15 @@ class VolatileBackend:
             fresh = replace(draft, item=item)
             if number is not None:
                 self._rows[number] = (self._rows[number][0], path, fresh)
+                if item.key is not None and number not in keyed:
+                    keyed.append(number)
                 self._residents.drop([path])
             else:
                 self._last += 1
                 number = self._last
                 self._numbers[item.id] = number
+                if item.key is not None:
+                    keyed.append(number)
                 place = self._next_place(path, item)
                 self._rows[number] = (place, path, fresh)
                 self._residents.added([(number, place, path, fresh)])
