@@ -177,21 +177,28 @@ def token_window(
     """
 
 def analyse(text: str, /) -> list[str]:
-    """The terms of a text, in order: what recall stores and looks for. A lone surrogate separates."""
+    """The terms of a text, in order, as recall stores them. A lone surrogate separates."""
+
 def analyse_many(texts: list[str], /) -> list[list[str]]:
     """The terms of each text."""
+
 def stop_words() -> list[str]:
     """The terms that are stop words, sorted."""
+
 def redact_text(text: str, /, *, kinds: list[str]) -> tuple[str, list[tuple[str, int, int, int]]]:
     """The text without values of ``kinds``, and of each value its kind, start, end and number."""
+
 def redact_texts(
     texts: list[str], /, *, kinds: list[str]
 ) -> list[tuple[str, list[tuple[str, int, int, int]]]]:
     """The same for each text."""
+
 def redaction_kinds() -> list[str]:
     """The names of all kinds."""
+
 def redaction_placeholder(kind: str, number: int, /) -> str:
     """What stands for a value."""
+
 def allocate_budget(
     total_tokens: int, shares: list[tuple[str, float]], /
 ) -> tuple[int, int, int, int, int]:
@@ -573,8 +580,8 @@ class WorkingSet:
         """
     def gone_pages(self) -> list[tuple[str, int]]:
         """Pointer and raw message of everything gone from the newest window, oldest first."""
-    def rewrites(self) -> list[tuple[int, Any, int, int, int, float, int]]:
-        """What each compaction cost: at, cause, removed, rewritten, lost, break-even, expected."""
+    def rewrites(self, first: int = 0) -> list[tuple[int, Any, int, int, int, float, int]]:
+        """What each compaction from number ``first`` on cost, as the fields of `Rewrite`."""
     def recalls(self) -> list[str]:
         """The texts that were brought back and are in the newest window, fenced as there."""
     def pointers(self) -> list[tuple[str, int | None, int]]:

@@ -28,6 +28,10 @@ __all__ = ["LEVELS", "Era"]
 LEVELS: Final[tuple[str, ...]] = ("verbatim", "trimmed", "stub", "gone")
 
 
+CLOSED: Final = -2
+"""Stands for the revision of an era that has ended."""
+
+
 class Era:
     """A part of a log in one dialect.
 
@@ -49,6 +53,7 @@ class Era:
         "_lefts",
         "_levels",
         "_pages",
+        "_rewrites",
         "_starts",
         "closed",
         "compactions",
@@ -92,6 +97,7 @@ class Era:
         self._lefts: Final = [left for _, _, left, _ in self._kept]
         self._pages: tuple[int, tuple[Page, ...]] = (-1, ())
         self._levels: tuple[int, Tally[str]] = (-1, Tally())
+        self._rewrites: tuple[int, tuple[Rewrite, ...]] = (-1, ())
 
     def __len__(self) -> int:
         """The caller's messages up to the end of this era."""
@@ -134,7 +140,7 @@ class Era:
 
     def forget(self) -> None:
         """Forgets what is remembered of the newest window."""
-        self._pages, self._levels = (-1, ()), (-1, Tally())
+        self._pages, self._levels, self._rewrites = (-1, ()), (-1, Tally()), (-1, ())
 
     def hand_over(self, dialect: str) -> Opening:
         """What the next era begins with, in its dialect.
@@ -153,10 +159,17 @@ class Era:
             system=joined_system(dialect, kept, opening.system),
         )
 
-    def rewrites(self) -> tuple[Rewrite, ...]:
-        """What each compaction of this era cost, a pending one included."""
-        found = [Rewrite(*fields) for fields in self.core.rewrites()]
-        return tuple(replace(one, at=one.at + self._shift) for one in found)
+    def rewrites(self, revision: int) -> tuple[Rewrite, ...]:
+        """What each compaction up to the window of this revision cost, a pending one included.
+
+        All but the newest stay as they are: a long log has thousands.
+        """
+        if self._rewrites[0] != revision:
+            past, shift = self._rewrites[1][:-1], self._shift
+            newer = [Rewrite(*fields) for fields in self.core.rewrites(len(past))]
+            newer = [replace(one, at=one.at + shift) for one in newer] if shift else newer
+            self._rewrites = (revision, (*past, *newer))
+        return self._rewrites[1]
 
     # --- indices ----------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from satchel._arguments import (
 )
 from satchel._bound_reasoning import unbound
 from satchel._damage import Repairs
-from satchel._era import Era
+from satchel._era import CLOSED, Era
 from satchel._handover import converted_request, joined_system
 from satchel._log_events import (
     FIXED,
@@ -468,8 +468,8 @@ class WorkingSet:
                 messages=len(era),
                 steps=era.levels(revision, levels),
                 compactions=era.compactions + compactions,
-                rewrites=tuple(one for past in self._past for one in past.rewrites())
-                + era.rewrites(),
+                rewrites=tuple(one for past in self._past for one in past.rewrites(CLOSED))
+                + era.rewrites(revision),
                 system_tokens=self._said.get("system_tokens", 0),
                 tools_tokens=self._said.get("tools_tokens", 0),
                 worth=worth,

@@ -1,5 +1,6 @@
 //! The promises of the planner, over random histories in every dialect.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -54,8 +55,12 @@ pub fn read(dialect: Dialect, messages: &[Json]) -> Vec<Message<Box<str>>> {
 }
 
 pub fn render(set: &WorkingSet<Box<str>>, messages: &[Json]) -> Vec<Json> {
+    render_of(set, messages, 0..messages.len())
+}
+
+fn render_of(set: &WorkingSet<Box<str>>, messages: &[Json], range: Range<usize>) -> Vec<Json> {
     let mut window = Vec::new();
-    for entry in set.entries(0) {
+    for entry in set.entries_of(range) {
         push_json(&mut window, messages, set.settings().dialect, &entry);
     }
     window
@@ -184,6 +189,13 @@ fn is_boundary(set: &WorkingSet<Box<str>>) -> bool {
     set.transcript().pairing().open_calls() == 0
 }
 
+/// Whether message `index`, the newest, was folded as a call.
+fn is_newest_folded(set: &WorkingSet<Box<str>>, index: usize) -> bool {
+    let newest = set.transcript().steps().last();
+    let starts = newest.is_some_and(|step| step.first as usize == index);
+    starts && set.transcript().rows()[index].role == Role::Assistant
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..ProptestConfig::default() })]
 
@@ -194,18 +206,31 @@ proptest! {
         let messages = json_of(dialect, &acts);
         let mut set = WorkingSet::new(settings(dialect, budget, policy.clone())).unwrap();
         let mut before: Option<(u32, u64, Vec<Json>)> = None;
+        let mut settled_before: Option<(u64, usize, Vec<Json>)> = None;
+        // Whether something at the end of the newest window goes if no call is made there.
+        let mut is_provisional = false;
         for (index, message) in messages.iter().enumerate() {
             set.append(read_one(dialect, message, index)).unwrap();
+            let is_call = is_newest_folded(&set, index);
             let figures = match set.window(true) {
                 Ok(figures) => figures,
                 Err(error) => {
                     prop_assert_eq!(error.kind(), ErrorKind::OverBudget);
                     prop_assert_eq!(error.limit(), Some(budget));
                     before = None;
+                    settled_before = None;
                     continue;
                 }
             };
             let window = render(&set, &messages);
+            // settled: what a cache by revision may keep
+            let settled = render_of(&set, &messages, 0..figures.settled);
+            if let Some((revision, end, old)) = &settled_before
+                && *revision == figures.revision
+            {
+                prop_assert_eq!(&render_of(&set, &messages, 0..*end), old);
+            }
+            settled_before = Some((figures.revision, figures.settled, settled));
             // within_budget, by a count of the rendered messages
             prop_assert!(figures.tokens_upper <= budget);
             prop_assert_eq!(recount(&set, &window), figures.tokens);
@@ -242,6 +267,7 @@ proptest! {
             if let Some((compactions, revision, old)) = &before
                 && *compactions == figures.compactions
                 && *revision == figures.revision
+                && (is_call || !is_provisional)
             {
                 if dialect.may_join() {
                     let old = flat(old);
@@ -250,6 +276,8 @@ proptest! {
                     prop_assert_eq!(&window[..old.len()], &old[..]);
                 }
             }
+            is_provisional = set.transcript().pairing().open_calls() > 0
+                || plan.recalls().iter().any(|recall| recall.at as usize == index + 1);
             before = Some((figures.compactions, figures.revision, window));
         }
     }

@@ -191,7 +191,7 @@ pub struct Plan {
     pub(crate) judged: (u32, bool),
     /// What the newest compaction's choice is worth, and what no choice can exceed.
     pub(crate) worth: (f64, f64),
-    /// Changes whenever the window is no longer the old one plus appended messages.
+    /// See [`Plan::revision`].
     pub(crate) revision: u64,
     /// First step whose rendering the newest revision changed.
     pub(crate) changed_from: u32,
@@ -267,7 +267,7 @@ impl Plan {
         &self.rewrites
     }
 
-    /// Changes whenever the window is no longer the old one plus appended messages.
+    /// Changes whenever something in the window before the newest folded boundary did.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -333,15 +333,14 @@ impl Plan {
         }
     }
 
-    /// Adds the placeholder results of the newest step, whose open calls nobody will answer.
+    /// Adds the placeholder results of the newest step, whose open calls nobody will answer. It
+    /// began at the newest boundary, so nothing before that changes.
     pub(crate) fn close_newest(&mut self, placeholder_tokens: u32) {
         if let Some(last) = Arc::make_mut(&mut self.shown).last_mut() {
             last.closed = true;
             last.placeholder_tokens += placeholder_tokens;
             last.tokens += placeholder_tokens;
             self.history_tokens += u64::from(placeholder_tokens);
-            let step = last.step;
-            self.touch(step);
         }
     }
 

@@ -3,6 +3,8 @@
 //! Untouched messages stay the same objects; what changes is said as a place and a new content, so
 //! that every representation is rendered by a few lines.
 
+use std::ops::Range;
+
 use serde_json::Value as Json;
 
 use crate::dialect::Dialect;
@@ -88,13 +90,18 @@ pub fn recall_place<T: Text>(
     }
 }
 
-/// The messages of the window, from raw message `from` on (0 for all of it).
+/// The messages of the window that stand for the raw messages `range`.
 pub fn entries<T: Text>(
     transcript: &Transcript<T>,
     plan: &Plan,
     dialect: Dialect,
-    from: usize,
+    range: Range<usize>,
 ) -> Vec<Entry> {
+    let from = range.start;
+    let is_instruction = |shown: &Shown| {
+        let first = transcript.steps()[shown.step as usize].first;
+        transcript.rows()[first as usize].role.is_instruction()
+    };
     let start = plan
         .shown()
         .partition_point(|shown| transcript.steps()[shown.step as usize].end as usize <= from);
@@ -102,7 +109,7 @@ pub fn entries<T: Text>(
         transcript,
         plan,
         dialect,
-        from,
+        range,
         before: None,
         out: Vec::new(),
     };
@@ -111,13 +118,18 @@ pub fn entries<T: Text>(
         renderer.push(Side::NOTE, opener);
     }
     let root_alone = plan.root().filter(|_| transcript.goal().is_none());
-    let mut root_pending = root_alone.is_some() && from == 0;
+    let mut root_pending = root_alone.is_some() && plan.shown()[..start].iter().all(is_instruction);
     // The step before tells what the first new message may join.
     for shown in &plan.shown()[start.saturating_sub(1)..] {
         let bounds = transcript.steps()[shown.step as usize];
-        let first_row = transcript.rows()[bounds.first as usize];
-        if root_pending && !first_row.role.is_instruction() {
-            renderer.root_message();
+        if bounds.first as usize >= renderer.range.end {
+            break;
+        }
+        if root_pending && !is_instruction(shown) {
+            // Where the step began before the range, so did the note.
+            if bounds.first as usize >= from {
+                renderer.root_message();
+            }
             root_pending = false;
         }
         renderer.step(shown);
@@ -129,8 +141,8 @@ struct Renderer<'a, T> {
     transcript: &'a Transcript<T>,
     plan: &'a Plan,
     dialect: Dialect,
-    /// Raw messages before it were rendered already.
-    from: usize,
+    /// Raw messages to render; those before were rendered already.
+    range: Range<usize>,
     /// The message before the next one.
     before: Option<Side>,
     out: Vec<Entry>,
@@ -161,19 +173,19 @@ impl<T: Text> Renderer<'_, T> {
 
     fn step(&mut self, shown: &Shown) {
         let bounds = self.transcript.steps()[shown.step as usize];
-        if bounds.end as usize <= self.from {
+        if bounds.end as usize <= self.range.start {
             // Rendered already; what it ended with matters.
             self.before = Some(self.tail(shown, bounds.end as usize - 1));
             return;
         }
         let mut edits = shown.edits.iter().peekable();
-        for message in bounds.first as usize..bounds.end as usize {
+        for message in bounds.first as usize..(bounds.end as usize).min(self.range.end) {
             let range = self.transcript.part_range(message);
             let mut changes = Vec::new();
             while let Some(edit) = edits.next_if(|edit| (edit.part as usize) < range.end) {
                 changes.push(self.replace(edit.part as usize, &edit.text));
             }
-            if message < self.from {
+            if message < self.range.start {
                 self.before = Some(self.tail(shown, message));
                 continue;
             }

@@ -9,6 +9,8 @@ mod recall;
 mod settings;
 mod summary;
 
+use std::ops::Range;
+
 pub use self::handover::{Carried, Gone};
 pub(crate) use self::recall::{around, fence};
 use self::recall::{check, place};
@@ -130,6 +132,9 @@ pub struct WindowFigures {
     pub revision: u64,
     /// Messages of the history.
     pub messages: usize,
+    /// Messages before the newest boundary that was folded: as long as the revision is the same,
+    /// these are rendered as they were.
+    pub settled: usize,
     /// Steps by level: verbatim, trimmed, stub, gone.
     pub steps: [u32; 4],
     /// See [`Plan::worth`].
@@ -482,8 +487,10 @@ impl<T: Text> WorkingSet<T> {
                     )?,
                 };
                 // A pending plan may be thrown away; its number is never given out again.
-                self.pending_plans += 1;
-                plan.revision = self.pending_plans << 32;
+                if plan.revision != self.plan.revision {
+                    self.pending_plans += 1;
+                    plan.revision = self.pending_plans << 32;
+                }
                 self.pending = Some(Pending {
                     plan,
                     shortfall,
@@ -528,6 +535,7 @@ impl<T: Text> WorkingSet<T> {
             compactions: plan.compactions(),
             revision: plan.revision(),
             messages: self.transcript.len(),
+            settled: self.boundary as usize,
             steps: plan.count_levels(),
             worth: plan.worth(),
         })
@@ -558,12 +566,13 @@ impl<T: Text> WorkingSet<T> {
 
     /// The messages of the newest window, from raw message `from` on.
     pub fn entries(&self, from: usize) -> Vec<Entry> {
-        entries(
-            &self.transcript,
-            self.window_plan(),
-            self.settings.dialect,
-            from,
-        )
+        self.entries_of(from..self.transcript.len())
+    }
+
+    /// The messages of the newest window that stand for these raw messages.
+    pub fn entries_of(&self, range: Range<usize>) -> Vec<Entry> {
+        let dialect = self.settings.dialect;
+        entries(&self.transcript, self.window_plan(), dialect, range)
     }
 
     /// Messages at the end of the newest window that came after its older part last changed; `None`
@@ -594,15 +603,16 @@ impl<T: Text> WorkingSet<T> {
                 ..Joins::default()
             };
         }
-        let joined = |entry: &&Entry| entry.is_joined();
-        let new = self
-            .entries(self.joins.messages)
-            .iter()
-            .filter(joined)
-            .count();
-        self.joins.count += new as u64;
-        self.joins.messages = self.transcript.len();
-        self.joins.count
+        let count = |entries: Vec<Entry>| {
+            let joined = entries.iter().filter(|entry| entry.is_joined());
+            joined.count() as u64
+        };
+        let settled = self.boundary as usize;
+        if self.joins.messages < settled {
+            self.joins.count += count(self.entries_of(self.joins.messages..settled));
+            self.joins.messages = settled;
+        }
+        self.joins.count + count(self.entries(self.joins.messages))
     }
 
     /// Goes on from the window before where that is still the front of this one.

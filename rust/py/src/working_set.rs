@@ -50,7 +50,7 @@ struct State {
     rendered: Option<Rendered>,
 }
 
-/// The newest window's messages, reused while only messages are appended.
+/// The newest window's messages before the newest boundary, reused while the revision is the same.
 #[derive(Debug)]
 struct Rendered {
     revision: u64,
@@ -200,14 +200,20 @@ impl PyWorkingSet {
                 window: Vec::new(),
             },
         };
-        if rendered.messages < figures.messages {
-            let dialect = state.set.settings().dialect;
-            for entry in state.set.entries(rendered.messages) {
+        let dialect = state.set.settings().dialect;
+        if rendered.messages < figures.settled {
+            for entry in state.set.entries_of(rendered.messages..figures.settled) {
                 push_entry(py, &mut rendered.window, &state.messages, dialect, entry)?;
             }
-            rendered.messages = figures.messages;
+            rendered.messages = figures.settled;
         }
-        let list = PyList::new(py, &rendered.window)?;
+        // What may still change comes anew each time: placeholders, lines that came back.
+        let settled = rendered.window.iter();
+        let mut window: Vec<_> = settled.map(|message| message.clone_ref(py)).collect();
+        for entry in state.set.entries(rendered.messages) {
+            push_entry(py, &mut window, &state.messages, dialect, entry)?;
+        }
+        let list = PyList::new(py, &window)?;
         state.rendered = Some(rendered);
         let [verbatim, trimmed, stub, gone] = figures.steps;
         let figures = (
@@ -365,10 +371,12 @@ impl PyWorkingSet {
     }
 
     /// What each compaction cost: messages before it, why, tokens removed, tokens written again,
-    /// bound reasoning lost, calls after which it pays, calls that were expected.
-    fn rewrites(&self) -> PyResult<Vec<RewriteFields>> {
+    /// bound reasoning lost, calls after which it pays, calls that were expected. Those from number
+    /// `first` on.
+    #[pyo3(signature = (first=0))]
+    fn rewrites(&self, first: usize) -> PyResult<Vec<RewriteFields>> {
         let state = self.lock()?;
-        let rewrites = state.set.window_plan().rewrites().iter();
+        let rewrites = state.set.window_plan().rewrites().iter().skip(first);
         let fields = |one: &Rewrite| {
             (
                 one.at,

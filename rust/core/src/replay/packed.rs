@@ -27,7 +27,8 @@ pub(super) struct Packed<'a> {
     /// Messages that were appended.
     appended: usize,
     revision: u64,
-    /// Raw messages and units of the newest window; none before the first.
+    /// Raw messages before the newest boundary that was folded, and their units in the newest
+    /// window; none before the first.
     rendered: Option<(usize, usize)>,
     /// Units that were rendered from edits, by what was edited.
     changed: BTreeMap<u128, Unit>,
@@ -69,10 +70,10 @@ impl<'a> Packed<'a> {
             .collect::<Result<Vec<_>>>()?;
         self.set.append(messages)?;
         self.appended = at;
-        let tokens = match self.set.window(true) {
-            Ok(figures) => Some(figures.tokens),
+        let (tokens, settled) = match self.set.window(true) {
+            Ok(figures) => (Some(figures.tokens), figures.settled),
             // What does not fit is counted as a call above budget.
-            Err(error) if error.kind() == ErrorKind::OverBudget => None,
+            Err(error) if error.kind() == ErrorKind::OverBudget => (None, 0),
             Err(error) => return Err(error),
         };
         let plan = self.set.window_plan();
@@ -84,11 +85,15 @@ impl<'a> Packed<'a> {
             .filter(|_| revision == self.revision)
             .unwrap_or((0, 0));
         self.revision = revision;
+        let settled = settled.max(from);
         let mut tail = Vec::new();
-        for entry in self.set.entries(from) {
+        for entry in self.set.entries_of(from..settled) {
             tail.push(self.unit(&entry, at as u32)?);
         }
-        self.rendered = Some((at, keep + tail.len()));
+        self.rendered = Some((settled, keep + tail.len()));
+        for entry in self.set.entries(settled) {
+            tail.push(self.unit(&entry, at as u32)?);
+        }
         if is_compacted {
             self.note_stubs(at);
         }

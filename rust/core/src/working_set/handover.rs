@@ -102,7 +102,12 @@ impl<T: Text> WorkingSet<T> {
                 role: self.transcript.rows()[bounds.first as usize].role,
                 is_leading: (bounds.first as usize) < self.transcript.instructions_end(),
                 is_pinned,
-                entries: entries(&self.transcript, &alone, self.settings.dialect, 0),
+                entries: entries(
+                    &self.transcript,
+                    &alone,
+                    self.settings.dialect,
+                    0..self.transcript.len(),
+                ),
             }
         });
         let steps = steps.collect();

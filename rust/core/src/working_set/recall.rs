@@ -127,7 +127,8 @@ pub(super) fn check<T: Text>(
     Ok(None)
 }
 
-/// Adds recalled content to the end of the log.
+/// Adds recalled content to the end of the log, behind the newest boundary that was folded: what
+/// was rendered before it stays.
 pub(super) fn place<T: Text>(
     recalls: Vec<Recall>,
     plan: &mut Plan,
@@ -148,7 +149,6 @@ pub(super) fn place<T: Text>(
             ..recall
         });
     }
-    plan.touch(transcript.steps().len().saturating_sub(1) as u32);
 }
 
 pub(crate) fn around(place: RecallPlace, settings: &Settings) -> u32 {
