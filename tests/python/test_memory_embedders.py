@@ -113,6 +113,7 @@ def test_a_status_of_openai_is_a_typed_error(status: int, code: str) -> None:
 
 
 def test_litellm_is_asked_and_its_errors_are_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    litellm: Any = pytest.importorskip("litellm")
     embedder = LiteLLMEmbedder("mistral/mistral-embed")
     answers: list[Any] = [SimpleNamespace(data=[{"index": 0, "embedding": [0.0, 5.0]}])]
 
@@ -124,7 +125,7 @@ def test_litellm_is_asked_and_its_errors_are_typed(monkeypatch: pytest.MonkeyPat
             raise error
         return answers.pop()
 
-    monkeypatch.setattr(embedder._litellm, "aembedding", aembedding)
+    monkeypatch.setattr(litellm, "aembedding", aembedding)
     assert embedded(embedder, ["a"]).tolist() == [[0.0, 1.0]]
     with pytest.raises(satchel.EmbeddingError) as caught:
         embedded(embedder, ["a"])

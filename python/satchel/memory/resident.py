@@ -113,6 +113,7 @@ class Resident:
         rows = _union(chosen, beside[allowed[beside]])
         place = np.full(len(self) + 1, -1, np.int64)  # one more: -1 leads to the last
         place[rows] = np.arange(len(rows))
+        at: list[int] = rows.tolist()
         return Candidates(
             numbers=np.array(self._numbers, np.int64)[rows],
             lexical=lexical[rows],
@@ -121,7 +122,7 @@ class Resident:
             following=place[following[rows]],
             times=np.array(self._times, np.float64)[rows],
             confidences=np.array(self._confidences, np.float32)[rows],
-            labels=[self._labels[row] for row in rows.tolist()],
+            labels=[self._labels[row] for row in at],
         )
 
     def vectors(self, numbers: Sequence[int]) -> NDArray[np.float32]:
