@@ -17,7 +17,6 @@ import numpy as np
 
 from satchel.errors import InputError, StoreError
 from satchel.memory.backend import Footing, Statistics, id_taken, settled
-from satchel.memory.bm25 import K1, B
 from satchel.memory.fetched import Fetched, candidates_of
 from satchel.memory.namespaces import path_of
 from satchel.memory.postgres_rows import (
@@ -25,10 +24,10 @@ from satchel.memory.postgres_rows import (
     SCHEMA,
     filter_clause,
     item_of_row,
-    lexeme,
+    lexical_order,
+    lexical_values,
     nearness,
     row_of,
-    scope_mark,
     selection_clause,
     vector_schema,
     vector_text,
@@ -200,11 +199,11 @@ class PostgresMemories:
                     f"AND m.vector IS NOT NULL ORDER BY {near} LIMIT %(most)s)"
                 )
             if query.terms:
-                given.update(_lexical_values(scope, query))
+                given.update(lexical_values(scope, query))
                 parts.append(
                     "(SELECT m.number FROM satchel_memories AS m WHERE "  # noqa: S608 - clauses of ours
                     f"m.terms @@ %(asked)s::tsquery AND {passing} "
-                    f"ORDER BY {_lexical_order(query)} DESC, m.number LIMIT %(most)s)"
+                    f"ORDER BY {lexical_order(query)} DESC, m.number LIMIT %(most)s)"
                 )
             if not parts:
                 parts.append(f"(SELECT m.number FROM satchel_memories AS m WHERE {inside})")  # noqa: S608 - clauses of ours
@@ -217,7 +216,9 @@ class PostgresMemories:
                 )
                 SELECT m.number, m.path, m.session_id, m.place, m.words, {dense}, m.time,
                     m.confidence, m.label FROM satchel_memories AS m
-                WHERE m.number IN (SELECT number FROM chosen UNION SELECT number FROM beside)
+                WHERE m.number = ANY(
+                    ARRAY(SELECT number FROM chosen UNION SELECT number FROM beside)
+                )
                 AND {passing}
             """  # noqa: S608 - columns and clauses of ours
             rows = await _rows(db, sql, given)
@@ -467,27 +468,6 @@ async def _rows(db: Any, sql: str, given: Any) -> list[Any]:  # noqa: ANN401 - a
     cursor = await db.cursor(binary=True).execute(sql, given)
     found: list[Any] = await cursor.fetchall()
     return found
-
-
-def _lexical_values(scope: Scope, query: Query) -> dict[str, Any]:
-    terms = [lexeme(term) for term in query.terms]
-    given: dict[str, Any] = {
-        "asked": f"{lexeme(scope_mark(scope.start))} & ({' | '.join(terms)})",
-        "mean": max(query.mean_terms, 1.0),
-    }
-    for place, (term, weight) in enumerate(zip(terms, query.weights.tolist(), strict=True)):
-        given[f"term{place}"] = term
-        given[f"weight{place}"] = weight
-    return given
-
-
-def _lexical_order(query: Query) -> str:
-    """BM25 as if no term came twice: which rows are worth reading, not their order."""
-    held = " + ".join(
-        f"(m.terms @@ %(term{place})s::tsquery)::int * %(weight{place})s::float8"
-        for place in range(len(query.terms))
-    )
-    return f"({held}) / ({1 + K1 * (1 - B)} + {K1 * B} * m.length / %(mean)s::float8)"
 
 
 def _fetched(row: Sequence[Any]) -> Fetched:

@@ -11,6 +11,7 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
+from satchel.memory.bm25 import K1, B
 from satchel.memory.item import MemoryItem, Source
 from satchel.memory.namespaces import path_of
 from satchel.stores.codec import decode, encode
@@ -21,16 +22,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from satchel.memory.backend import Draft, Filter, Selection
+    from satchel.memory.backend import Draft, Filter, Query, Scope, Selection
 
 __all__ = [
     "ITEM",
     "SCHEMA",
     "filter_clause",
     "item_of_row",
-    "lexeme",
+    "lexical_order",
+    "lexical_values",
+    "nearness",
     "row_of",
-    "scope_mark",
     "selection_clause",
     "vector_schema",
     "vector_text",
@@ -188,12 +190,12 @@ def filter_clause(filters: Filter) -> tuple[str, dict[str, Any]]:
     return " AND ".join(clauses), values
 
 
-def scope_mark(path: bytes) -> str:
+def _scope_mark(path: bytes) -> str:
     """The lexeme of every item that lies in a scope."""
     return "in:" + blake2b(path, digest_size=16).hexdigest()
 
 
-def lexeme(term: str) -> str:
+def _lexeme(term: str) -> str:
     """A term as it stands in a text query."""
     return "'" + term.replace("\\", "\\\\").replace("'", "''") + "'"
 
@@ -203,9 +205,32 @@ def vector_text(vector: NDArray[np.float32]) -> str:
     return "[" + ",".join(f"{number:.9g}" for number in vector.tolist()) + "]"
 
 
+def lexical_values(scope: Scope, query: Query) -> dict[str, Any]:
+    """The values of a search for words, and of `lexical_order`."""
+    terms = [_lexeme(term) for term in query.terms]
+    given: dict[str, Any] = {
+        "asked": f"{_lexeme(_scope_mark(scope.start))} & ({' | '.join(terms)})",
+        "mean": max(query.mean_terms, 1.0),
+    }
+    for place, (term, weight) in enumerate(zip(terms, query.weights.tolist(), strict=True)):
+        given[f"term{place}"] = term
+        given[f"weight{place}"] = weight
+    return given
+
+
+def lexical_order(query: Query) -> str:
+    """BM25 as if no term came twice: which rows are worth reading, not their order."""
+    held = " + ".join(
+        f"(m.terms @@ %(term{place})s::tsquery)::int * %(weight{place})s::float8"
+        for place in range(len(query.terms))
+    )
+    base, slope = 1 + K1 * (1 - B), K1 * B
+    return f"({held}) / ({base}::float8 + {slope}::float8 * m.length / %(mean)s::float8)"
+
+
 def _marks(draft: Draft) -> list[str]:
     namespace = draft.item.namespace
-    return [scope_mark(path_of(namespace[:end])) for end in range(1, len(namespace) + 1)]
+    return [_scope_mark(path_of(namespace[:end])) for end in range(1, len(namespace) + 1)]
 
 
 def _bytes(value: str | None) -> bytes | None:

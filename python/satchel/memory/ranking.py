@@ -62,8 +62,8 @@ class Ranking:
     recency: float = 0.0
     confidence: float = 0.0
     diversity: float = 0.0
-    most_candidates: int = 400
-    pool: int = 256
+    most_candidates: int = 150
+    pool: int = 100
 
     def __post_init__(self) -> None:
         for name in (

@@ -86,13 +86,15 @@ class Recall:
         if is_blank:
             best = first
         else:
-            matches = await self._matches(asked, [item.text for item in items])
+            matches = await asyncio.to_thread(self._matches, asked, [item.text for item in items])
             spread = np.zeros(len(candidates.numbers), np.float64)
             spread[pool] = matches
             best = final_scores(candidates, ranking, named, spread, filters.now)
         places = await self._ordered(candidates, pool, best, candidates.times if is_blank else None)
         of_place = dict(zip(pool.tolist(), items, strict=True))
         chosen = [(of_place[place], place) for place in places]
+        if budget is None:
+            return _within(chosen, best, k, None, counter)
         return await asyncio.to_thread(_within, chosen, best, k, budget, counter)
 
     async def _query(self, scope: Scope, query: str) -> tuple[Query, _Asked]:
@@ -133,7 +135,7 @@ class Recall:
         if self._embedder is None or not self._ranking.dense:
             return None
         kept = [word for word, tells in zip(asked.words, asked.telling, strict=True) if tells]
-        vectors = await word_vectors_of(self._embedder, kept)
+        vectors = word_vectors_of(self._embedder, kept)
         if vectors is None:
             text = query if len(kept) == len(asked.words) else " ".join(kept)
             vector = (await self._embedder.embed([text]))[0]
@@ -143,7 +145,7 @@ class Recall:
         norm = float(np.linalg.norm(vector))
         return (vector / norm).astype(np.float32) if norm > 0 else None
 
-    async def _matches(self, asked: _Asked, texts: list[str]) -> NDArray[np.float64]:
+    def _matches(self, asked: _Asked, texts: list[str]) -> NDArray[np.float64]:
         """How well each text holds the query's words or their like."""
         nothing = np.zeros(len(texts), np.float64)
         if self._embedder is None or not self._ranking.words:
@@ -160,7 +162,7 @@ class Recall:
             for text in texts
         ]
         distinct = sorted({word for words in split for word in words} | {one for one, _ in pairs})
-        vectors = await word_vectors_of(self._embedder, distinct)
+        vectors = word_vectors_of(self._embedder, distinct)
         if vectors is None or not pairs:
             return nothing
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -170,7 +172,7 @@ class Recall:
         query = vectors[[place[word] for word, _ in pairs]]
         weights = np.array([weight for _, weight in pairs], np.float32)
         ends = np.cumsum([len(words) for words in split]).tolist()
-        return await asyncio.to_thread(soft_matches, query, weights, vectors[flat], ends)
+        return soft_matches(query, weights, vectors[flat], ends)
 
     async def _ordered(
         self,

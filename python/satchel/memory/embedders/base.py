@@ -169,9 +169,7 @@ class CachedEmbedder:
             del self._cache[key]
 
 
-async def word_vectors_of(
-    embedder: CachedEmbedder, words: Sequence[str]
-) -> NDArray[np.float32] | None:
+def word_vectors_of(embedder: CachedEmbedder, words: Sequence[str]) -> NDArray[np.float32] | None:
     """Vectors of single words, ``(n, d)``, if the embedder knows them; else None.
 
     An embedder that does has a method ``word_vectors(words)``, and the vector of a text is then in
@@ -180,4 +178,4 @@ async def word_vectors_of(
     known: Any = getattr(embedder.inner, "word_vectors", None)
     if known is None:
         return None
-    return np.asarray(await asyncio.to_thread(known, list(words)), np.float32)
+    return np.asarray(known(list(words)), np.float32)
