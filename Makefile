@@ -4,13 +4,14 @@
 #   make setup   environment and extension     make demo    the main job on shipped transcripts
 #   make test    the whole suite               make check   format, lints, types, stubs
 #   make bench   benchmarks                    make wheel   the release wheel, into dist/
+#   make soak    the long runs of the stores: killed and racing writers, about ten minutes
 #   make browser Chromium for the test of the replay page, on Debian as root
 #   make clean   remove what was built
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test check bench wheel browser clean
+.PHONY: setup demo test check bench soak wheel browser clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -77,6 +78,12 @@ bench:
 	cargo bench --workspace
 	$(BIN)/python -m pytest benches/python --benchmark-enable --benchmark-only
 	$(BIN)/python benches/python/bench_foundation.py
+
+# SOAK="--url postgresql://... --url redis://... --kills 1000" runs it over other stores, or longer.
+SOAK ?=
+soak: setup
+	$(BIN)/python benches/python/soak_stores.py $(SOAK)
+	$(BIN)/python benches/python/soak_servers.py
 
 # Without it that one test is skipped, and says so.
 browser:

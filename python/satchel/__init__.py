@@ -13,7 +13,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # type checkers know the name; importing typing would cost milliseconds
 if TYPE_CHECKING:
-    from satchel import models, replay
+    from satchel import models, replay, sync, telemetry
     from satchel._core import __version__
     from satchel.assembler import Assembler, Budget, Window, WorkingSet
     from satchel.converting import Converted, Loss, convert
@@ -105,6 +105,8 @@ __all__ = [
     "replay",
     "score_messages",
     "sliding_window",
+    "sync",
+    "telemetry",
     "token_window",
     "trim_text",
     "usage_tokens",

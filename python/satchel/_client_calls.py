@@ -25,11 +25,12 @@ _POINT: Final = {"cachePoint": {"type": "default"}}
 _MARKABLE: Final = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 
 
-def client_call(window: Window) -> dict[str, Any]:
+def client_call(window: Window, *, store: bool | None = None) -> dict[str, Any]:
     """The arguments of the client call for ``window``."""
     match window.dialect:
         case "openai-responses":
-            return _responses(window)
+            call = _responses(window)
+            return call if store is None else _with_store(call, is_stored=store)
         case "anthropic":
             return _anthropic(window)
         case "gemini":
@@ -53,6 +54,37 @@ def _responses(window: Window) -> dict[str, Any]:
     if window.system is not None:
         call["instructions"] = _joined(window.system)
     return call if window.tools is None else {**call, "tools": window.tools}
+
+
+def _with_store(call: dict[str, Any], *, is_stored: bool) -> dict[str, Any]:
+    """The call with ``store``; where nothing is stored, items of answers do not name their ids.
+
+    An id makes the server look for what it kept. Reasoning and what came with it name each other by
+    their ids, so all go, and reasoning that is not there in encrypted form goes with them. Ids of
+    calls (``call_id``) are the conversation's own and stay.
+    """
+    if is_stored:
+        return {**call, "store": True}
+    items = [_without_id(_as_sent(item)) for item in call["input"]]
+    return {
+        **call,
+        "input": [item for item in items if item is not None],
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    }
+
+
+def _without_id(item: Any) -> Any:  # noqa: ANN401 - as the caller wrote it
+    if hasattr(item, "model_dump"):
+        item = item.model_dump(mode="json", exclude_unset=True)
+    if not isinstance(item, dict):
+        return item
+    known = cast("dict[str, Any]", item)
+    if known.get("type") == "item_reference":
+        return None
+    if known.get("type") == "reasoning" and not known.get("encrypted_content"):
+        return None
+    return {key: value for key, value in known.items() if key != "id"} if "id" in known else known
 
 
 def _gemini(window: Window) -> dict[str, Any]:

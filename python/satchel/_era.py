@@ -330,7 +330,7 @@ class Era:
         Steps that were handed on may have become several, so these are looked at again whenever
         older ones may have changed.
         """
-        counts = dict(zip(LEVELS, figures, strict=True))
+        counts: dict[str, int] = dict(zip(LEVELS, figures, strict=True))
         if self.opening is None:
             return counts
         if self._levels[0] != revision:

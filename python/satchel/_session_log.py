@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from satchel import _core
 from satchel._arguments import whole_number
-from satchel.errors import InputError, SatchelError, StoreError
+from satchel.errors import InputError, StoreError
 from satchel.stores.base import Entry, conflict
 from satchel.stores.codec import decode, encode
 from satchel.working_set import WorkingSet
@@ -26,13 +27,37 @@ if TYPE_CHECKING:
     from satchel.assembler import Assembler
     from satchel.stores.base import SessionInfo, SessionStore
 
-__all__ = ["SessionLog"]
+__all__ = ["SessionLog", "encoded"]
+
+_Result = TypeVar("_Result")
 
 INLINE_BYTES: Final = 32_768
 """Messages of fewer bytes together are counted where they are: a thread would cost more."""
 
-_ROUNDS: Final = 8
+PIECE_MESSAGES: Final = 500
+"""Messages that are taken in at a time: about a millisecond in which nobody else runs."""
+
+_ROUNDS: Final = 40
 """How often an append is tried again because another writer was faster."""
+
+_LONGEST_WAIT_S: Final = 0.1
+
+
+async def encoded(messages: Sequence[Any], keys: Sequence[str | None]) -> list[Entry]:
+    """Messages as entries of a log; many of them in a thread.
+
+    Raises:
+        InputError: for what cannot be written as JSON.
+    """
+    if len(messages) <= PIECE_MESSAGES // 10:
+        return _entries(messages, keys)
+    return await asyncio.to_thread(_entries, messages, keys)
+
+
+def _entries(messages: Sequence[Any], keys: Sequence[str | None]) -> list[Entry]:
+    return [
+        Entry("message", encode(message), key) for message, key in zip(messages, keys, strict=True)
+    ]
 
 
 class SessionLog:
@@ -56,6 +81,8 @@ class SessionLog:
         self._assembler: Final = assembler
         self._working_set: WorkingSet | None = None
         self._is_certain = False
+        self._is_foreign = False
+        self._own_end = -1
         self._keys: set[str] = set()
         self._stored_events = 0
 
@@ -73,18 +100,28 @@ class SessionLog:
 
     async def load(self, info: SessionInfo) -> None:
         """Rebuilds the working set from the store, which is at ``info``."""
-        self._is_certain = False
-        entries = await self.store.read(self.session_id)
-        self._working_set = await asyncio.to_thread(self._built, entries)
-        self._keys = {entry.key for entry in entries if entry.key is not None}
-        self.version, self.length = info.version, len(entries)
-        self._is_certain = True
-        # Event 0 of a new log, and settings that are others than the log's.
-        await self.store_events()
+        for turn in range(_ROUNDS):
+            self._is_certain = False
+            entries = await self.store.read(self.session_id)
+            self._working_set = await asyncio.to_thread(self._built, entries)
+            self._keys = {entry.key for entry in entries if entry.key is not None}
+            self.version, self.length = info.version, len(entries)
+            self._is_certain = self._is_foreign = True
+            try:
+                # Event 0 of a new log, and settings that are others than the log's.
+                await self.store_events()
+            except StoreError as error:
+                if error.code != "version_conflict":
+                    raise
+                await _give_way(turn)
+                info = await self.store.info(self.session_id)
+            else:
+                return
+        raise _outrun()
 
     def _built(self, entries: Sequence[Entry]) -> WorkingSet:
-        messages = [decode(entry.payload) for entry in entries if entry.kind == "message"]
-        events = [decode(entry.payload) for entry in entries if entry.kind == "event"]
+        messages = [_read(entry) for entry in entries if entry.kind == "message"]
+        events = [_read(entry) for entry in entries if entry.kind == "event"]
         self._stored_events = len(events)
         if not events:
             # Random, so that a pointer of another session finds nothing here.
@@ -116,7 +153,7 @@ class SessionLog:
             InputError: as in `WorkingSet.append`; likewise.
         """
         await self._settle_version(expected_version)
-        for _ in range(_ROUNDS):
+        for turn in range(_ROUNDS):
             fresh = [
                 (entry, message)
                 for entry, message in zip(entries, given, strict=True)
@@ -124,19 +161,27 @@ class SessionLog:
             ]
             if not fresh:
                 return
+            if self._is_foreign and expected_version is None:
+                try:
+                    self._check_pending(fresh[0][1])
+                except StoreError:
+                    # The results may have come since.
+                    await self.refresh()
+                    self._check_pending(fresh[0][1])
+                    continue
             try:
                 await self._append_fresh(fresh)
             except StoreError as error:
                 if error.code != "version_conflict":
                     raise
+                if expected_version is None:
+                    await _give_way(turn)
                 await self.refresh()
                 if expected_version is not None:
                     raise
-                self._check_pending(fresh[0][1])
             else:
                 return
-        message = f"other writers were faster {_ROUNDS} times"
-        raise StoreError(message, code="version_conflict")
+        raise _outrun()
 
     async def _settle_version(self, expected_version: int | None) -> None:
         """Makes sure that both sides are at one version, and at the expected one.
@@ -157,8 +202,14 @@ class SessionLog:
         if sum(len(entry.payload) for entry in entries) < INLINE_BYTES:
             working_set.append(messages)
         else:
-            await asyncio.to_thread(working_set.append, messages)
+            # In pieces: each holds the interpreter while its messages are read. If a later one
+            # fails, the working set knows more than the store, and is rebuilt.
+            self._is_certain = False
+            for start in range(0, len(messages), PIECE_MESSAGES):
+                piece = messages[start : start + PIECE_MESSAGES]
+                await self.run(partial(WorkingSet.append, messages=piece))
         await self._write(entries)
+        self._is_foreign, self._own_end = False, len(working_set)
         self._keys.update(entry.key for entry in entries if entry.key is not None)
 
     async def _write(self, entries: Sequence[Entry]) -> None:
@@ -171,23 +222,62 @@ class SessionLog:
     def _check_pending(self, message: object) -> None:
         """Refuses a message that would come between another writer's calls and their results."""
         working_set = self.working_set
-        try:
-            working_set.window()
-        except SatchelError as error:
-            if error.code != "open_calls":
-                return
-        else:
+        messages = working_set.messages
+        if len(messages) == self._own_end or not _wait(messages, working_set.dialect):
             return
-        parts = _core.describe_message(message, working_set.dialect)["parts"]
-        if any(part["kind"] == "result" for part in parts):
+        if "result" in _kinds(message, working_set.dialect):
             return
-        text = "calls of another writer wait for their results; append those first"
+        text = (
+            "calls of another writer wait for their results; append those first, or, if he is "
+            "gone, append with expected_version"
+        )
         raise StoreError(text, code="calls_pending")
 
+    async def run(self, work: Callable[[WorkingSet], _Result]) -> _Result:
+        """Does something with the working set in a thread; not left before that is done.
+
+        A task that is cancelled cannot stop the thread. Whoever comes next must not meet it in the
+        working set, so it is waited for; where even that is cut short, the working set is rebuilt.
+        """
+        done = asyncio.ensure_future(asyncio.to_thread(work, self.working_set))
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            try:
+                await asyncio.wait([done])
+            except asyncio.CancelledError:
+                self._is_certain = False
+            if not done.cancelled() and done.done():
+                done.exception()  # which is nobody's any more
+            raise
+
     async def change(self, action: Callable[[WorkingSet], object]) -> None:
-        """Does something to the working set in a thread, and stores the events that it made."""
-        await asyncio.to_thread(action, self.working_set)
+        """Does something to the working set in a thread, and stores the events that it made.
+
+        Raises:
+            StoreError: ``version_conflict`` where another writer was faster; nothing changed then.
+        """
+        if not self._is_certain:
+            await self.refresh()
+        await self.run(action)
         await self.store_events()
+
+    async def insist(self, action: Callable[[WorkingSet], object]) -> None:
+        """As `change`, and where another writer was faster it is done again.
+
+        Then the working set is another one, that knows what the other writer did.
+        """
+        for turn in range(_ROUNDS):
+            try:
+                await self.change(action)
+            except StoreError as error:
+                if error.code != "version_conflict":
+                    raise
+                await _give_way(turn)
+                await self.refresh()
+            else:
+                return
+        raise _outrun()
 
     def first_request(self, system: object, tools: Sequence[Any] | None) -> None:
         """Says what requests carry after the log was read back; a change if it takes other room.
@@ -235,3 +325,41 @@ class SessionLog:
         """
         info = await self.store.truncate(self.session_id, length, expected_version=self.version)
         await self.load(info)
+
+
+def _read(entry: Entry) -> Any:  # noqa: ANN401 - whatever was encoded
+    try:
+        return decode(entry.payload)
+    except StoreError as error:
+        message = (
+            f"entry {entry.sequence} of {len(entry.payload)} bytes cannot be read; those before it "
+            "can: copy them, or truncate the session in its store"
+        )
+        raise StoreError(message, code=error.code, index=entry.sequence) from error
+
+
+async def _give_way(turn: int) -> None:
+    """Lets other writers go first, for longer each time and never for as long as they wait."""
+    most = min(_LONGEST_WAIT_S, 0.001 * 2 ** min(turn, 10))
+    await asyncio.sleep(most * secrets.randbelow(1_000) / 1_000)
+
+
+def _outrun() -> StoreError:
+    message = f"other writers were faster {_ROUNDS} times"
+    return StoreError(message, code="version_conflict")
+
+
+def _wait(messages: Sequence[object], dialect: str) -> bool:
+    """Whether calls at the end of a history have no results yet."""
+    calls = results = 0
+    for message in reversed(messages):
+        kinds = _kinds(message, dialect)
+        if not {"call", "result"} & set(kinds) or (calls and "call" not in kinds):
+            break
+        calls += kinds.count("call")
+        results += kinds.count("result")
+    return calls > results
+
+
+def _kinds(message: object, dialect: str) -> list[str]:
+    return [part["kind"] for part in _core.describe_message(message, dialect)["parts"]]

@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from satchel.compaction import CompactionReport, is_worth_it, part_due, summary_event
+from satchel.compaction import CompactionReport, is_worth_it, part_due, redacted, summary_event
 from satchel.errors import CompactionError, StoreError, SummaryError
 from satchel.policy import SummarySettings
 from satchel.summarize.extractive import ExtractiveSummarizer
-from satchel.summarize.writing import Attempt, write_summary
+from satchel.summarize.writing import Attempt, LivePrefix, write_summary
+from satchel.telemetry import observed_compaction
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from satchel._compaction_report import Outcome
     from satchel._session_log import SessionLog
     from satchel.compaction import SummaryPart
     from satchel.policy import Policy
     from satchel.summarize.base import Summarizer
     from satchel.summarize.writing import Patience, Written
+    from satchel.window import Window
+    from satchel.working_set import WorkingSet
 
 __all__ = ["Summaries"]
 
@@ -40,6 +45,7 @@ class Summaries:
         chain: who is asked; the extractive one comes last in any case.
         patience: how long answers are waited for.
         flushed: called with each part that left the window, after its summary came in.
+        redactor: what a summary passes before anybody sees it.
     """
 
     def __init__(
@@ -51,31 +57,55 @@ class Summaries:
         chain: Sequence[Summarizer],
         patience: Patience | None,
         flushed: Callable[[SummaryPart, Written], Awaitable[None]] | None,
+        redactor: Callable[[str], object] | None,
     ) -> None:
+        self._redactor: Final = redactor
         self._log: Final = log
         self._lock: Final = lock
         self._settings: Final = policy.summary
-        last = (
-            ()
-            if any(isinstance(one, ExtractiveSummarizer) for one in chain)
-            else (ExtractiveSummarizer(),)
-        )
+        has_own = any(isinstance(one, ExtractiveSummarizer) for one in chain)
+        falls_back = policy.summary is None or policy.summary.fallback or not chain
+        last = (ExtractiveSummarizer(),) if falls_back and not has_own else ()
         self._chain: Final = (*chain, *last)
         self._patience: Final = patience
         self._flushed: Final = flushed
         self._task: asyncio.Task[CompactionReport] | None = None
+        self._is_closed = False
+        # The part that nobody could summarise.
+        self._gave_up: tuple[int, int] | None = None
         self.newest: CompactionReport | None = None
 
-    async def consider(self) -> None:
-        """Begins a summary if one is due and none is being written; the caller holds the lock."""
+    @property
+    def _is_writing(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    async def consider(self, asked: Window | None) -> None:
+        """Begins a summary if one is due and none is being written; the caller holds the lock.
+
+        Args:
+            asked: the newest window that was given out.
+        """
         settings = self._settings
-        if settings is None or (self._task is not None and not self._task.done()):
+        if settings is None or self._is_writing or self._is_closed:
             return
-        part = await asyncio.to_thread(part_due, self._log.working_set, settings)
+        part = await self._log.run(lambda working_set: part_due(working_set, settings))
         if part is None or not is_worth_it(part, settings):
             return
-        self._task = asyncio.create_task(self._summarize(part, settings, None))
+        if (part.first, part.end) == self._gave_up:
+            return  # until there is more to say
+        self._begin(part, settings, None, asked)
+
+    def _begin(
+        self,
+        part: SummaryPart,
+        settings: SummarySettings,
+        focus: str | None,
+        asked: Window | None,
+    ) -> asyncio.Task[CompactionReport]:
+        """Begins a summary; the caller holds the lock, and none is being written."""
+        self._task = asyncio.create_task(self._summarize(part, settings, focus, asked))
         self._task.add_done_callback(_retrieved)
+        return self._task
 
     async def settle(self) -> None:
         """Waits for the summary that is being written, where the policy wants that."""
@@ -83,27 +113,34 @@ class Summaries:
         if settings is not None and not settings.background and self._task is not None:
             await asyncio.wait([self._task])
 
-    async def compact(self, *, force: bool, focus: str | None) -> CompactionReport:
+    async def compact(
+        self, *, force: bool, focus: str | None, asked: Window | None
+    ) -> CompactionReport:
         """Summarises now; waits for a summary that is being written first.
 
         Raises:
             CompactionError: ``nothing_to_compact`` (with ``force``), ``summary_failed``.
         """
-        if self._task is not None and not self._task.done():
-            await asyncio.wait([self._task])
         settings = self._settings or SummarySettings()
-        async with self._lock:
-            await self._log.refresh()
-            part = await asyncio.to_thread(part_due, self._log.working_set, settings, force=force)
-        if part is None:
-            if force:
-                message = "nothing is left that a summary could cover"
-                raise CompactionError(message, code="nothing_to_compact", value=0)
-            return CompactionReport(outcome="nothing_to_compact")
-        if not force and not is_worth_it(part, settings):
-            return CompactionReport(outcome="not_worth_it", covers=(part.first, part.end))
-        task = self._task = asyncio.create_task(self._summarize(part, settings, focus))
-        task.add_done_callback(_retrieved)
+        while True:
+            if self._is_writing and self._task is not None:
+                await asyncio.wait([self._task])
+            async with self._lock:
+                if self._is_writing:
+                    continue  # somebody who waited as well was faster
+                await self._log.refresh()
+                part = await self._log.run(
+                    lambda working_set: part_due(working_set, settings, force=force)
+                )
+                if part is None and force:
+                    message = "nothing is left that a summary could cover"
+                    raise CompactionError(message, code="nothing_to_compact", value=0)
+                if part is None:
+                    return CompactionReport(outcome="nothing_to_compact")
+                if not force and not is_worth_it(part, settings):
+                    return CompactionReport(outcome="not_worth_it", covers=(part.first, part.end))
+                task = self._begin(part, settings, focus, asked)
+                break
         report = await task
         if report.outcome == "failed":
             tried = "; ".join(f"{one.summarizer}: {one.message}" for one in report.failures)
@@ -112,13 +149,34 @@ class Summaries:
         return report
 
     async def close(self) -> None:
-        """Gives up a summary that is being written."""
+        """Gives up a summary that is being written; none is begun after this."""
+        self._is_closed = True
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
 
     async def _summarize(
-        self, part: SummaryPart, settings: SummarySettings, focus: str | None
+        self,
+        part: SummaryPart,
+        settings: SummarySettings,
+        focus: str | None,
+        asked: Window | None,
+    ) -> CompactionReport:
+        """Has a part summarised, and tells what came of it."""
+        before = self.newest
+        with observed_compaction(self._log.session_id) as reports:
+            try:
+                return await self._write(part, settings, focus, asked)
+            finally:
+                if self.newest is not None and self.newest is not before:
+                    reports.append(self.newest)
+
+    async def _write(
+        self,
+        part: SummaryPart,
+        settings: SummarySettings,
+        focus: str | None,
+        asked: Window | None,
     ) -> CompactionReport:
         working_set = self._log.working_set
         previous = None if part.previous is None else part.previous["text"]
@@ -133,9 +191,14 @@ class Summaries:
                 max_tokens=settings.max_tokens,
                 focus=focus,
                 patience=self._patience,
+                live=_live_prefix(part, settings, asked),
             )
+            if self._redactor is not None:
+                written = await asyncio.to_thread(
+                    redacted, written, self._redactor, working_set.counter, settings.max_tokens
+                )
         except SummaryError as error:
-            _LOG.warning("summary failed: %s", error.code)
+            self._gave_up = (part.first, part.end)
             self.newest = CompactionReport(
                 outcome="failed",
                 covers=(part.first, part.end),
@@ -143,10 +206,28 @@ class Summaries:
                 failures=(Attempt(summarizer="all", code=error.code, message=str(error)),),
             )
             return self.newest
-        async with self._lock:
-            self.newest = await self._apply(part, written, settings)
+        try:
+            async with self._lock:
+                self.newest = await self._apply(part, written, settings)
+        except (StoreError, SummaryError) as error:
+            is_store = isinstance(error, StoreError)
+            name = "store" if is_store else "redactor"
+            failure = Attempt(summarizer=name, code=error.code, message=str(error))
+            report = _reported("failed", part, written)
+            self.newest = replace(report, failures=(*written.failures, failure))
+            if is_store:
+                raise
+            self._gave_up = (part.first, part.end)
         if self.newest.is_done and self._flushed is not None:
-            await self._flushed(part, written)
+            try:
+                await self._flushed(part, written)
+            except Exception as error:  # noqa: BLE001 - a hook of the caller's may raise anything
+                # The summary is in the log all the same.
+                _LOG.error("handing on what a summary covers failed: %s", type(error).__name__)
+                message = f"it raised {type(error).__name__}"
+                failure = Attempt(summarizer="flushed", code="flush_failed", message=message)
+                failures = (*self.newest.failures, failure)
+                self.newest = replace(self.newest, failures=failures)
         return self.newest
 
     async def _apply(
@@ -154,45 +235,64 @@ class Summaries:
     ) -> CompactionReport:
         """Lets the summary into the log, if what it stands for is still there."""
         log = self._log
-        report = CompactionReport(
-            outcome="overtaken",
-            covers=(part.first, part.end),
-            summary_tokens=written.tokens,
-            summarizer=written.summarizer,
-            requests=written.requests,
-            failures=written.failures,
-            usage=written.usage,
-        )
+        report = _reported("overtaken", part, written)
         await log.refresh()
-        working_set = log.working_set
-        found = part_due(working_set, settings, force=True)
-        is_there = (
-            found is not None
-            and found.first == part.first
-            and found.previous == part.previous
-            and working_set.messages[part.first : part.end] == list(part.messages)
-        )
-        if not is_there:
+        if not await log.run(lambda inside: _is_there(inside, part, settings)):
             return report
-        before = sum(row.tokens for row in working_set.explain())
-        event = await asyncio.to_thread(summary_event, working_set, part, written, settings)
+        before = await log.run(_shown_tokens)
+        event = await log.run(
+            lambda inside: summary_event(inside, part, written, settings, self._redactor)
+        )
         try:
             await log.change(lambda inside: inside.apply(event))
         except StoreError as error:
             if error.code == "version_conflict":
                 return report
             raise
-        after = sum(row.tokens for row in log.working_set.explain())
-        return CompactionReport(
-            outcome="summarized",
-            covers=(part.first, part.end),
-            freed_tokens=before - after - written.tokens,
-            summary_tokens=written.tokens,
-            summarizer=written.summarizer,
-            requests=written.requests,
-            failures=written.failures,
-            usage=written.usage,
-        )
+        after = await log.run(_shown_tokens)
+        freed = before - after - written.tokens
+        return replace(report, outcome="summarized", freed_tokens=freed)
+
+
+def _reported(outcome: Outcome, part: SummaryPart, written: Written) -> CompactionReport:
+    return CompactionReport(
+        outcome=outcome,
+        covers=(part.first, part.end),
+        summary_tokens=written.tokens,
+        summarizer=written.summarizer,
+        requests=written.requests,
+        failures=written.failures,
+        usage=written.usage,
+    )
+
+
+def _live_prefix(
+    part: SummaryPart, settings: SummarySettings, asked: Window | None
+) -> LivePrefix | None:
+    """The newest request, if a summary of the part may be asked for at its end."""
+    if settings.request != "suffix" or asked is None or asked.dialect != part.dialect:
+        return None
+    kept = asked.report.messages - part.end
+    return (
+        LivePrefix(call=asked.as_kwargs(), dialect=part.dialect, kept=kept) if kept >= 0 else None
+    )
+
+
+def _is_there(working_set: WorkingSet, part: SummaryPart, settings: SummarySettings) -> bool:
+    """Whether the log still has the part, and no other summary of it."""
+    found = part_due(working_set, settings, force=True)
+    return (
+        found is not None
+        and found.first == part.first
+        # After a rewind the newest of them may be what is to be kept now.
+        and found.end >= part.end
+        and found.previous == part.previous
+        and working_set.messages[part.first : part.end] == list(part.messages)
+    )
+
+
+def _shown_tokens(working_set: WorkingSet) -> int:
+    return int(working_set.columns.tokens.sum(dtype="uint64"))
 
 
 def _retrieved(task: asyncio.Task[CompactionReport]) -> None:

@@ -9,57 +9,29 @@ Pure decisions over a working set: nothing here waits, asks a model or writes to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
+from satchel import _core
+from satchel._compaction_report import CompactionReport
+from satchel.errors import SummaryError
 from satchel.summarize.receipts import receipts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from satchel.counting import Counter
     from satchel.policy import SummarySettings
-    from satchel.summarize.writing import Attempt, Written
-    from satchel.usage import Usage
+    from satchel.summarize.writing import Written
     from satchel.working_set import WorkingSet
 
 __all__ = ["CompactionReport", "SummaryPart", "part_due", "summary_event"]
 
-Outcome = Literal["summarized", "nothing_to_compact", "not_worth_it", "overtaken", "failed"]
+_RECENT_OUTPUTS: Final = 3
+"""Places from the end within which tool outputs are never pruned; that of `prune_tool_outputs`."""
 
 _LEAST_GAIN: Final = 1.5
 """How many times its own tokens a summary must free, or it is not worth a request."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionReport:
-    """What a compaction by summary came to.
-
-    Attributes:
-        outcome: ``summarized``; ``nothing_to_compact``; ``not_worth_it`` if a summary would hardly
-            be smaller than what it stands for; ``overtaken`` if the log changed there meanwhile;
-            ``failed`` if nobody wrote a usable summary.
-        covers: first raw message that the summary covers and one past the last; None without one.
-        freed_tokens: tokens that left the window, less those of the summary.
-        summary_tokens: tokens of the summary.
-        summarizer: who wrote it; None if nobody did.
-        requests: requests that were made.
-        failures: the tries that gave no summary.
-        usage: what they cost, as far as providers said.
-    """
-
-    outcome: Outcome
-    covers: tuple[int, int] | None = None
-    freed_tokens: int = 0
-    summary_tokens: int = 0
-    summarizer: str | None = None
-    requests: int = 0
-    failures: tuple[Attempt, ...] = ()
-    usage: Usage | None = None
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the window is smaller now."""
-        return self.outcome == "summarized"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,41 +63,45 @@ def part_due(
     With ``force`` the settings' triggers do not count, only what they keep.
     """
     era = working_set._era  # noqa: SLF001 - a part of the working set in a file of its own
-    found = era.summary_range(settings.keep_messages)
+    # Without its answer the newest request would be answered once more.
+    found = era.summary_range(max(1, settings.keep_messages))
     if found is None:
         return None
     first, end = found
-    messages = working_set.messages
     # A summary covers what came in one dialect.
     first = max(first, era.start)
+    held_from = _held_from(working_set, first)
     if not force and settings.above_messages is not None:
-        held = len(messages) - first
+        held = len(working_set) - held_from
         if held <= settings.above_messages:
             return None
-    rows = [row for row in working_set.explain() if first <= row.first and row.end <= end]
-    if settings.cover_messages is not None:
-        rows = _oldest(rows, first, settings.cover_messages)
-    if not rows:
-        return None
+    # Asked before every window, so without an object for each step.
+    columns = working_set.columns
     if not force and settings.above_share is not None:
-        all_rows = working_set.explain()
-        fixed = sum(
-            working_set.events[0].get(name, 0) for name in ("system_tokens", "tools_tokens")
-        )
-        used = fixed + sum(row.tokens for row in all_rows)
-        budget = next(
-            event["budget"] for event in reversed(working_set.events) if "budget" in event
-        )
-        if used <= int(settings.above_share * budget):
+        said = working_set.events
+        if settings.count_pruned_to is None:
+            fixed = sum(_in_force(said, name) for name in ("system_tokens", "tools_tokens"))
+            used = fixed + int(columns.tokens.sum(dtype="uint64"))
+        else:
+            used = _content_tokens(working_set, held_from, settings.count_pruned_to)
+        if used <= int(settings.above_share * _in_force(said, "budget")):
             return None
-    end = rows[-1].end
+    inside = (columns.first >= first) & (columns.end <= end)
+    firsts, ends = columns.first[inside], columns.end[inside]
+    if not len(firsts):
+        return None
+    steps = len(firsts)
+    if settings.cover_messages is not None:
+        # The oldest steps that together have at most so many messages, at least one.
+        steps = max(1, int((ends <= held_from + settings.cover_messages).sum()))
+    first, end = int(firsts[0]), int(ends[steps - 1])
     offset = era.start
     return SummaryPart(
-        first=rows[0].first,
+        first=first,
         end=end,
-        messages=era.messages[rows[0].first - offset : end - offset],
+        messages=era.messages[first - offset : end - offset],
         dialect=era.dialect,
-        shown_tokens=sum(row.tokens for row in rows),
+        shown_tokens=int(columns.tokens[inside][:steps].sum(dtype="uint64")),
         previous=era.summary,
     )
 
@@ -140,10 +116,46 @@ def is_worth_it(part: SummaryPart, settings: SummarySettings) -> bool:
     return part.shown_tokens >= _LEAST_GAIN * (settings.max_tokens + settings.receipt_tokens)
 
 
+def redacted(
+    written: Written, redactor: Callable[[str], object], counter: Counter, max_tokens: int
+) -> Written:
+    """The summary as its redactor leaves it, within its limit.
+
+    Raises:
+        SummaryError: ``summary_failed`` if the redactor fails: what was not looked at is not used.
+    """
+    text = counter.truncate(_redacted(written.text, redactor), max_tokens)
+    return replace(written, text=text, tokens=counter.count(text))
+
+
+def _redacted(text: str, redactor: Callable[[str], object]) -> str:
+    try:
+        found = redactor(text)
+        found = getattr(found, "text", found)
+    except Exception as error:
+        message = f"the redactor raised {type(error).__name__}"
+        raise SummaryError(message, code="summary_failed") from error
+    if not isinstance(found, str):
+        message = f"the redactor returned {type(found).__name__}, not a text"
+        raise SummaryError(message, code="summary_failed")
+    return found
+
+
 def summary_event(
-    working_set: WorkingSet, part: SummaryPart, written: Written, settings: SummarySettings
+    working_set: WorkingSet,
+    part: SummaryPart,
+    written: Written,
+    settings: SummarySettings,
+    redactor: Callable[[str], object] | None = None,
 ) -> dict[str, Any]:
-    """The event by which the summary stands for its part."""
+    """The event by which the summary stands for its part.
+
+    Receipts are quoted as they stand in the log or not at all: of what the redactor would change
+    there is none.
+
+    Raises:
+        SummaryError: ``summary_failed`` if the redactor fails.
+    """
     previous = part.previous or {}
     receipts = receipts_of(
         part.messages,
@@ -158,11 +170,59 @@ def summary_event(
         "covers": [part.first, part.end],
         "text": written.text,
         # What the summary quotes itself is not said twice.
-        "receipts": [one for one in receipts if one["text"] not in written.text],
+        "receipts": [
+            one
+            for one in receipts
+            if one["text"] not in written.text
+            and (redactor is None or _redacted(one["text"], redactor) == one["text"])
+        ],
     }
 
 
-def _oldest(rows: Sequence[Any], first: int, most: int) -> list[Any]:
-    """The first of these steps that together have at most ``most`` messages, at least one."""
-    found = [row for row in rows if row.end - first <= most]
-    return found or list(rows[:1])
+def _in_force(said: Sequence[Mapping[str, Any]], name: str) -> int:
+    """What the newest settings say that say it; 0 if none do."""
+    return next((event[name] for event in reversed(said) if name in event), 0)
+
+
+def _held_from(working_set: WorkingSet, first: int) -> int:
+    """The first message that counts as held beside the summary, where ``first`` may be covered.
+
+    The goal stays in the window whatever covers it; before the first summary it is one of the
+    messages that the summary goes on from.
+    """
+    era = working_set._era  # noqa: SLF001 - a part of the working set in a file of its own
+    if era.summary is not None or first <= era.start:
+        return first
+    goal = _core.describe_message(era.messages[first - 1 - era.start], era.dialect)
+    return first - 1 if goal["role"] == "user" else first
+
+
+def _content_tokens(working_set: WorkingSet, held_from: int, most_chars: int) -> int:
+    """Tokens of system prompt, summary and held texts, old tool outputs as if they were pruned.
+
+    Only content counts, as in `token_window` with a counter.
+    """
+    era, counter = working_set._era, working_set.counter  # noqa: SLF001 - as above
+    summary = "" if era.summary is None else era.summary["text"]
+    system = working_set._system  # noqa: SLF001 - as above
+    texts = [summary, system if isinstance(system, str) else ""]
+    messages = era.messages[: held_from - era.start] if era.summary is None else []
+    # Instructions in the history count always, the rest from where it is held.
+    for message in messages:
+        texts += _texts_of(message, era.dialect)
+    held = era.messages[held_from - era.start :]
+    for place, message in enumerate(held):
+        is_old = len(held) - place > _RECENT_OUTPUTS
+        texts += _texts_of(message, era.dialect, most_chars if is_old else None)
+    return int(counter.count_many(texts).sum())
+
+
+def _texts_of(message: object, dialect: str, most_chars: int | None = None) -> list[str]:
+    found: list[str] = []
+    for part in _core.describe_message(message, dialect)["parts"]:
+        if part["kind"] in ("text", "result"):
+            text = bytes(part["page"]).decode("utf-8", "replace")
+            is_cut = part["kind"] == "result" and most_chars is not None and len(text) > most_chars
+            # The note that pruning leaves behind is not counted, as by its author.
+            found.append(text[:most_chars] if is_cut else text)
+    return found

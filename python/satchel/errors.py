@@ -103,7 +103,8 @@ class SummaryError(SatchelError, RuntimeError):
     """A summarizer gave no usable summary.
 
     Code ``summary_unavailable`` (trying again may help), ``summary_timeout``, ``summary_refused``,
-    ``summary_empty``, ``summary_not_smaller``, ``summary_cut`` or ``summary_failed``.
+    ``summary_empty``, ``summary_not_smaller``, ``summary_cut``, ``summary_malformed`` (something
+    else than notes) or ``summary_failed``.
     """
 
 

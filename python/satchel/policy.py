@@ -182,24 +182,36 @@ class SummarySettings(BaseModel):
     Attributes:
         above_messages: only with more messages than this behind the last summary; None: any.
         above_share: only if the window takes more than this share of the budget; None: any.
-        keep_messages: the newest messages that no summary covers.
+        count_pruned_to: None: ``above_share`` is about what the window takes. Otherwise it is about
+            the content of system prompt, summary and the messages behind it, with tool outputs that
+            are not among the newest three messages counted as if cut to so many characters.
+        keep_messages: the newest messages that no summary covers; with 0 the newest one.
         cover_messages: the most messages that one summary takes in, the oldest first; None: all
             but those that are kept.
         max_tokens: the most tokens of a summary; a longer one is written again, shorter.
         receipt_tokens: the most tokens of what is quoted word for word beside it.
         background: whether windows are given out while a summary is being written, which comes in
             as soon as it is there; else ``window()`` waits for it.
+        request: ``separate``: a request with a transcript of what is covered, to any model.
+            ``suffix``: one instruction at the end of the newest request, to its own model, so that
+            the provider reads nearly all of it from its cache; where that gives no summary, or the
+            summarizer cannot do it, the separate request.
+        fallback: whether the extractive summary steps in where every summarizer failed; without it
+            the compaction fails then and the history stays as it is.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
     above_messages: Annotated[int, Field(ge=0, le=2**32 - 1)] | None = None
     above_share: Annotated[float, Field(gt=0.0, le=1.0, allow_inf_nan=False)] | None = 0.8
+    count_pruned_to: Annotated[int, Field(ge=0, le=2**32 - 1)] | None = None
     keep_messages: Annotated[int, Field(ge=0, le=2**32 - 1)] = 10
     cover_messages: Annotated[int, Field(ge=1, le=2**32 - 1)] | None = None
     max_tokens: Annotated[int, Field(ge=16, le=2**20)] = 300
     receipt_tokens: Annotated[int, Field(ge=0, le=2**20)] = 200
     background: bool = True
+    request: Literal["separate", "suffix"] = "separate"
+    fallback: bool = True
 
 
 class ClearTrigger(BaseModel):
@@ -363,6 +375,12 @@ class Policy(BaseModel):
         ``adaptive``                   the default
         ``sliding-window``             the newest 10 messages
         ``token-window``               the newest that fit
+        ``rolling-summary``            at more than 10 messages the oldest 8 go into the summary of
+                                       at most 300 tokens
+        ``rolling-summary:manager``    above 80 % of the budget, tool outputs counted as pruned to
+                                       150 characters, all but the newest 10 messages do
+        ``rolling-summary:graph``      at more than 8 messages all but the newest 2 do, at most 200
+                                       tokens; windows wait for it
         ``truncate-oldest``            drops the oldest steps until the rest fits, before any call:
                                        OpenAI's ``truncation="auto"``, but for the hard parts
         ``observation-masking``        the newest 10 tool results stay whole
@@ -436,7 +454,9 @@ _PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
             "cover_messages": 8,
         }
     },
-    "rolling-summary:manager": {"summary": {"above_messages": 10, "above_share": 0.8}},
+    "rolling-summary:manager": {
+        "summary": {"above_messages": 10, "above_share": 0.8, "count_pruned_to": 150}
+    },
     "rolling-summary:graph": {
         "summary": {
             "above_messages": 8,

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from satchel._replies import messages_in
-from satchel._session_log import SessionLog
+from satchel._session_log import SessionLog, encoded
 from satchel._summaries import Summaries
 from satchel.assembler import Assembler
 from satchel.errors import CompactionError, InputError
 from satchel.overflow import is_overflow_error, overflow_details
 from satchel.stores import open_store
-from satchel.stores.base import Entry, check_id, checked_limit
+from satchel.stores.base import check_id, checked_limit
 from satchel.stores.codec import decode, encode
 from satchel.summarize.base import Summarizer
+from satchel.telemetry import observed_window
 from satchel.usage import Calibration, usage_tokens
 
 if TYPE_CHECKING:
@@ -44,17 +46,17 @@ _OVERFLOWS: Final = 3
 """How many overflows in a row are answered with a smaller window."""
 
 _SHRINK: Final = 0.9
-"""What is left of the budget after an overflow that names no figures."""
+"""What is left of the window's tokens after an overflow that names no figures."""
 
 _NOTABLE: Final = 0.01
 """Share by which an estimate must change before it is worth an event."""
 
 
-class _Unset:
+class Unset:
     """Stands for an argument that was not given, where None means none."""
 
 
-_UNSET: Final = _Unset()
+UNSET: Final = Unset()
 
 
 def open_session(
@@ -70,6 +72,7 @@ def open_session(
     summarizer: Summarizer | Sequence[Summarizer] | None = None,
     patience: Patience | None = None,
     flushed: Callable[[SummaryPart, Written], Awaitable[None]] | None = None,
+    redactor: Callable[[str], object] | None = None,
     ttl_s: float | None = None,
 ) -> Session:
     """A session of a store, to be entered with ``async with``; made if there is none.
@@ -88,6 +91,8 @@ def open_session(
         patience: how long summaries are waited for.
         flushed: called with each part that a summary took out of the window, and the summary; for
             what should be remembered beyond the session.
+        redactor: what every summary passes before it is stored or shown: a function of a text that
+            gives a text, or something with a ``text``. Messages are stored as they are appended.
         ttl_s: seconds after the last write when all of the session goes; None for never.
 
     Raises:
@@ -108,6 +113,7 @@ def open_session(
         chain=_chain_of(summarizer),
         patience=patience,
         flushed=flushed,
+        redactor=redactor,
     )
 
 
@@ -158,6 +164,7 @@ class Session:
         chain: Sequence[Summarizer] = (),
         patience: Patience | None = None,
         flushed: Callable[[SummaryPart, Written], Awaitable[None]] | None = None,
+        redactor: Callable[[str], object] | None = None,
     ) -> None:
         self._store: Final = store
         self._session_id: Final = session_id
@@ -174,10 +181,12 @@ class Session:
             chain=chain,
             patience=patience,
             flushed=flushed,
+            redactor=redactor,
         )
         self._chain: Final = tuple(chain)
         self._patience: Final = patience
         self._flushed: Final = flushed
+        self._redactor: Final = redactor
         self._calibration = Calibration()
         self._said_estimate = 1.0
         self._asked: Window | None = None
@@ -191,9 +200,16 @@ class Session:
         Raises:
             StoreError: ``wrong_user`` if it belongs to somebody else; whatever the store says.
         """
-        info = await self._store.open(self._session_id, user_id=self._user_id, ttl_s=self._ttl_s)
-        async with self._lock:
-            await self._log.load(info)
+        try:
+            info = await self._store.open(
+                self._session_id, user_id=self._user_id, ttl_s=self._ttl_s
+            )
+            async with self._lock:
+                await self._log.load(info)
+        except BaseException:
+            # Nobody leaves what could not be entered: connections would stay open.
+            await self.close()
+            raise
         return self
 
     async def __aexit__(
@@ -250,8 +266,8 @@ class Session:
         """Appends one message or several, all of them or none.
 
         Messages of one call stay together. Without ``expected_version``, what other writers
-        appended in the meantime comes before; but if calls of theirs wait for results, nothing may
-        come between, and the append is refused.
+        appended in the meantime comes before; but if calls of theirs wait for results (those of a
+        process that ended, too), nothing may come between, and the append is refused.
 
         Args:
             messages: in the session's dialect, as dicts or a client's objects.
@@ -269,9 +285,7 @@ class Session:
         """
         given = _listed(messages)
         keys = _keys_of(given, ids)
-        entries = [
-            Entry("message", encode(message), key) for message, key in zip(given, keys, strict=True)
-        ]
+        entries = await encoded(given, keys)
         async with self._lock:
             await self._log.append(entries, given, expected_version)
             return self._log.version
@@ -330,7 +344,7 @@ class Session:
         """
         async with self._lock:
             await self._log.refresh()
-            await self._log.change(lambda working_set: working_set.apply(event))
+            await self._log.insist(lambda working_set: working_set.apply(event))
 
     async def pin(self, index: int) -> None:
         """Keeps the step of message ``index`` verbatim."""
@@ -345,8 +359,9 @@ class Session:
     async def window(
         self,
         *,
-        system: object = _UNSET,
-        tools: Sequence[Any] | _Unset | None = _UNSET,
+        system: object = UNSET,
+        tools: Sequence[Any] | Unset | None = UNSET,
+        query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
     ) -> Window:
@@ -357,18 +372,21 @@ class Session:
             InputError: ``open_calls``, ``counter_failed``, ``invalid_value``.
             StoreError: whatever the store says.
         """
-        async with self._lock:
-            await self._log.refresh()
-            await self._summaries.consider()
-        await self._summaries.settle()
-        async with self._lock:
-            return await self._window(system, tools, stakes, open_calls)
+        asked: dict[str, Any] = {"query": query, "stakes": stakes, "open_calls": open_calls}
+        with observed_window(self._session_id) as given:
+            async with self._lock:
+                await self._log.refresh()
+                await self._summaries.consider(self._asked)
+            await self._summaries.settle()
+            async with self._lock:
+                given.append(await self._window(system, tools, asked))
+        return given[-1]
 
     async def observe_overflow(self, error: object) -> Window:
         """A smaller window after the provider said that the last one was too long.
 
         Counts are calibrated by the figures that the error names; where it names none, the budget
-        shrinks by a tenth.
+        becomes nine tenths of what was refused.
 
         Raises:
             CompactionError: ``overflow_persists`` for the fourth in a row, ``nothing_to_compact``
@@ -388,8 +406,8 @@ class Session:
             await self._log.refresh()
             before = self._asked
             self._overflows += 1
-            await self._log.change(lambda working_set: self._give_way(working_set, error))
-            window = await self._window(_UNSET, _UNSET, "normal", "synthesize")
+            await self._log.insist(lambda working_set: self._give_way(working_set, error))
+            window = await self._window(UNSET, UNSET, {"open_calls": "synthesize"})
             if before is not None and window.tokens >= before.tokens:
                 message = f"the window of {window.tokens} tokens cannot become smaller"
                 raise CompactionError(message, code="nothing_to_compact", value=window.tokens)
@@ -399,7 +417,7 @@ class Session:
         """What happened to each step, or to the step of message ``index``."""
         async with self._lock:
             await self._log.refresh()
-            found = self._log.working_set.explain(index)
+            found = await self._log.run(lambda working_set: working_set.explain(index))
             return found if isinstance(found, list) else [found]
 
     async def page_in(
@@ -412,9 +430,8 @@ class Session:
         """
         async with self._lock:
             await self._log.refresh()
-            working_set = self._log.working_set
-            return await asyncio.to_thread(
-                working_set.page_in, pointer, pattern=pattern, lines=lines
+            return await self._log.run(
+                lambda working_set: working_set.page_in(pointer, pattern=pattern, lines=lines)
             )
 
     # --- branches ---------------------------------------------------------------------------------
@@ -448,6 +465,7 @@ class Session:
             chain=self._chain,
             patience=self._patience,
             flushed=self._flushed,
+            redactor=self._redactor,
         )
 
     async def rewind(self, to: int) -> int:
@@ -482,7 +500,7 @@ class Session:
             CompactionError: ``nothing_to_compact`` with ``force``; ``summary_failed``. The history
                 is as it was.
         """
-        return await self._summaries.compact(force=force, focus=focus)
+        return await self._summaries.compact(force=force, focus=focus, asked=self._asked)
 
     @property
     def newest_compaction(self) -> CompactionReport | None:
@@ -494,15 +512,13 @@ class Session:
     async def _window(
         self,
         system: object,
-        tools: Sequence[Any] | _Unset | None,
-        stakes: Stakes,
-        open_calls: OpenCalls,
+        tools: Sequence[Any] | Unset | None,
+        asked: dict[str, Any],
     ) -> Window:
-        asked: dict[str, Any] = {"stakes": stakes, "open_calls": open_calls}
         log, found = self._log, list["Window"]()
-        if not isinstance(system, _Unset):
+        if not isinstance(system, Unset):
             asked["system"] = system
-        if not isinstance(tools, _Unset):
+        if not isinstance(tools, Unset):
             asked["tools"] = tools
 
         def ask(working_set: WorkingSet) -> None:
@@ -512,9 +528,13 @@ class Session:
                 log.tools = asked.get("tools", log.tools)
             found.append(working_set.window(**asked))
 
-        await log.change(ask)
-        self._asked = found[0]
-        return found[0]
+        await log.insist(ask)
+        # The newest, if it had to be made again after another writer's append.
+        window = self._asked = found[-1]
+        if self._summaries.newest is None:
+            return window
+        report = window.report.model_copy(update={"summary": self._summaries.newest})
+        return replace(window, report=report)
 
     async def _observe(self, asked: Window, response: object) -> None:
         """Learns from what the provider says the request cost."""
@@ -531,7 +551,7 @@ class Session:
             event = self._calibration.event()
             async with self._lock:
                 await self._log.refresh()
-                await self._log.change(lambda working_set: working_set.apply(event))
+                await self._log.insist(lambda working_set: working_set.apply(event))
 
     def _give_way(self, working_set: WorkingSet, error: object) -> None:
         """Makes the next window smaller, by what the error says."""
@@ -544,7 +564,9 @@ class Session:
         if limit is not None and limit < budget:
             working_set.apply({"kind": "settings", "budget": limit})
         elif actual is None:
-            working_set.apply({"kind": "settings", "budget": max(1, int(budget * _SHRINK))})
+            # What was refused may have been well within the budget.
+            least = budget if asked is None else min(budget, asked.tokens)
+            working_set.apply({"kind": "settings", "budget": max(1, int(least * _SHRINK))})
 
 
 def _chain_of(summarizer: Summarizer | Sequence[Summarizer] | None) -> tuple[Summarizer, ...]:

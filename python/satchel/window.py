@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+
+from pydantic import BaseModel, ConfigDict
 
 from satchel import _core
 from satchel._arguments import invalid, name_of_type
 from satchel._client_calls import client_call
+from satchel._compaction_report import (
+    CompactionReport,  # noqa: TC001 - likewise
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -141,9 +145,8 @@ class Rewrite:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Figures of one window.
+class Report(BaseModel):
+    """Figures of one window: a frozen pydantic model, without any text of the conversation.
 
     Attributes:
         model: the model's name.
@@ -160,7 +163,13 @@ class Report:
         rewrites: what each of them cost, in order; tells forced, priced and cold ones apart.
         not_recalled: with ``stakes="high"``, pointers of the originals that the next step relies on
             and that did not fit, the most telling first; read them with ``page_in``.
+        summary: in a session, what its newest summary came to, with every try that failed; None
+            before the first, and outside of sessions.
     """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", ser_json_inf_nan="strings"
+    )
 
     model: str
     policy: str
@@ -173,6 +182,21 @@ class Report:
     worth_bound: float = 0.0
     rewrites: tuple[Rewrite, ...] = ()
     not_recalled: tuple[str, ...] = ()
+    summary: CompactionReport | None = None
+
+    @classmethod
+    def of(cls, **figures: object) -> Self:
+        """A report of figures that are right already: all fields up to ``rewrites``.
+
+        Every window has a report, and hardly any is read: validating it costs 2.7 us, this 1.4.
+        """
+        report = cls.__new__(cls)
+        figures["not_recalled"], figures["summary"] = (), None
+        object.__setattr__(report, "__dict__", figures)
+        object.__setattr__(report, "__pydantic_fields_set__", set(figures))
+        object.__setattr__(report, "__pydantic_extra__", None)
+        object.__setattr__(report, "__pydantic_private__", None)
+        return report
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +254,7 @@ class Window:
         """Indices into ``messages`` after which the provider's cache should be written."""
         return (len(self.messages) - 1,) if self.messages else ()
 
-    def as_kwargs(self) -> dict[str, Any]:
+    def as_kwargs(self, *, store: bool | None = None) -> dict[str, Any]:
         """Arguments of the provider's own client call: model, messages, and what was given.
 
         ======================  ==============================================================
@@ -245,8 +269,19 @@ class Window:
         For ``anthropic`` and ``bedrock`` the system prompt (else the last tool) and the messages at
         ``cache_breakpoints`` carry cache marks, at most four; marks that the history carries
         already are left out. All of this happens on copies.
+
+        Args:
+            store: whether the provider keeps the answer (``openai-responses``; the others keep
+                nothing): None for its default. With False items do not name ids that it would look
+                up, reasoning comes in encrypted form or not at all, and is asked for in it.
+
+        Raises:
+            InputError: ``invalid_value`` for another ``store``.
         """
-        return client_call(self)
+        if store is not None and not isinstance(cast("object", store), bool):
+            message = f"store must be a bool or None, not {name_of_type(store)}"
+            raise invalid(message)
+        return client_call(self, store=store)
 
     def diff(self, other: Window) -> WindowDiff:
         """How this window differs from the earlier window ``other``."""

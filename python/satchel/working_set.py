@@ -413,7 +413,8 @@ class WorkingSet:
                 )
             window, missing = self._window(open_calls, query), claims(self._eras)
         pointers = tuple(claim.pointer for claim in missing)
-        return replace(window, report=replace(window.report, not_recalled=pointers))
+        report = window.report.model_copy(update={"not_recalled": pointers})
+        return replace(window, report=report)
 
     def _fitting(self, missing: Sequence[Claim], window: Window) -> list[Claim]:
         """The first of these originals that can come back without a compaction."""
@@ -462,7 +463,7 @@ class WorkingSet:
             exact=self._counter().exact,
             budget=self._said["budget"],
             stable_prefix_tokens=stable,
-            report=Report(
+            report=Report.of(
                 model=model,
                 policy=self._said["policy"].get("name", "adaptive"),
                 messages=len(era),

@@ -285,6 +285,18 @@ def test_an_overflow_makes_the_window_smaller_and_gives_up_in_the_end() -> None:
     run(work())
 
 
+def test_a_window_within_its_budget_that_is_refused_becomes_smaller_too() -> None:
+    async def work() -> None:
+        async with opened(MemoryStore(), budget=20_000) as session:
+            await session.append([said(number) for number in range(21)])
+            before = await session.window()
+            after = await session.observe_overflow("context_length_exceeded")
+            assert after.tokens <= 0.9 * before.tokens
+            assert satchel.lint(after.messages, "openai") == []
+
+    run(work())
+
+
 def test_a_state_is_written_by_one_of_two() -> None:
     async def work() -> None:
         async with opened(MemoryStore()) as session:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from satchel.stores import MemoryStore
+from satchel.stores.sqlite import SQLiteStore
 from satchel.testing import store_conformance
 
 if TYPE_CHECKING:
@@ -23,6 +24,17 @@ def memory(place: StorePlace) -> MemoryStore:
 
 @pytest.mark.parametrize("case", store_conformance(memory, capabilities=["clock"]), ids=str)
 def test_memory(case: StoreCase) -> None:
+    case()
+
+
+def sqlite(place: StorePlace) -> SQLiteStore:
+    return SQLiteStore(place.folder / "sessions.db", clock=place.clock)
+
+
+@pytest.mark.parametrize(
+    "case", store_conformance(sqlite, capabilities=["durable", "shared", "clock"]), ids=str
+)
+def test_sqlite(case: StoreCase) -> None:
     case()
 
 

@@ -221,6 +221,13 @@ def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(work())
 
 
+async def told(session: satchel.Session) -> None:
+    """Waits until the summary that is being written has come to something."""
+    async with asyncio.timeout(30):
+        while session.newest_compaction is None:  # noqa: ASYNC110 - a session has no event for it
+            await asyncio.sleep(0.001)
+
+
 def in_window(window: satchel.Window) -> str:
     return json.dumps(window.messages, ensure_ascii=False)
 
@@ -283,7 +290,7 @@ def test_a_summary_comes_in_when_it_is_there_and_windows_do_not_wait() -> None:
             first = await session.window()
             assert "harbour table" not in in_window(first)
             await session.append(said(15))
-            await asyncio.sleep(0.1)
+            await told(session)
             await session.append(said(16))
             later = await session.window()
             assert in_window(later).count("harbour table was checked") == 1
@@ -379,7 +386,7 @@ def test_a_rewound_history_takes_no_summary_of_what_is_no_more() -> None:
             await session.window()
             await session.rewind(6)
             await session.append(history(15)[6:9])
-            await asyncio.sleep(0.1)
+            await told(session)
             report = session.newest_compaction
             assert report is not None
             assert report.outcome == "overtaken"
@@ -418,3 +425,22 @@ def test_what_left_the_window_is_handed_on_once() -> None:
         assert all(end == first for (_, end), (first, _) in itertools.pairwise(flushed))
 
     run(work)
+
+
+def test_the_last_resort_says_something_where_no_line_can_be_quoted() -> None:
+    dumps = [
+        {"role": "user", "content": "Why does this fail? " + "0123456789abcdef" * 200},
+        {"role": "assistant", "content": "x" * 5_000},
+    ]
+    wanted = write_summary(
+        dumps * 3,
+        "openai",
+        first=0,
+        previous=None,
+        chain=[ExtractiveSummarizer()],
+        counter=COUNTER,
+        max_tokens=40,
+    )
+    text = asyncio.run(wanted).text
+    assert "- Why does this fail? 0123456789abcdef0123 …" in text
+    assert COUNTER.fits(text, 40)

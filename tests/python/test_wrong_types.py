@@ -239,6 +239,7 @@ SUBJECTS: dict[str, Subject] = {
         lambda: working_set().window,
         {"system": None, "tools": None, "query": None, "stakes": "normal", "open_calls": "raise"},
     ),
+    "Window.as_kwargs": Subject(lambda: working_set().window().as_kwargs, {"store": None}),
     "Window.diff": Subject(lambda: working_set().window().diff, {"other": working_set().window()}),
     "allocate_budget": Subject(
         lambda: satchel.allocate_budget, {"total_tokens": 100, "shares": None}

@@ -53,4 +53,41 @@ def _memory(url: str) -> SessionStore:
     return _IN_MEMORY.setdefault(urlsplit(url).netloc, MemoryStore())
 
 
-_BACKENDS: Final[dict[str, Callable[[str], SessionStore]]] = {"memory": _memory}
+def _sqlite(url: str) -> SessionStore:
+    # Imported here: whoever keeps sessions elsewhere does not load SQLite.
+    from satchel.stores.sqlite import SQLiteStore  # noqa: PLC0415 - as said above
+
+    return SQLiteStore.from_url(url)
+
+
+def _postgres(url: str) -> SessionStore:
+    try:
+        from satchel.stores.postgres import PostgresStore  # noqa: PLC0415 - an optional package
+    except ImportError as error:
+        raise _missing(extra="postgres") from error
+    return PostgresStore(url)
+
+
+def _redis(url: str) -> SessionStore:
+    try:
+        from satchel.stores.redis import RedisStore  # noqa: PLC0415 - an optional package
+    except ImportError as error:
+        raise _missing(extra="redis") from error
+    return RedisStore(url)
+
+
+def _missing(*, extra: str) -> InputError:
+    message = f"sessions in {extra} need a package: install satchel[{extra}]"
+    return InputError(message, code="missing_extra")
+
+
+_BACKENDS: Final[dict[str, Callable[[str], SessionStore]]] = {
+    "memory": _memory,
+    "sqlite": _sqlite,
+    "postgresql": _postgres,
+    "postgres": _postgres,
+    "redis": _redis,
+    "rediss": _redis,
+    "valkey": _redis,
+    "valkeys": _redis,
+}

@@ -13,6 +13,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+import pydantic_core
+
 from satchel.errors import InputError, StoreError
 
 __all__ = ["decode", "encode", "plain"]
@@ -50,6 +52,12 @@ def decode(payload: bytes) -> Any:  # noqa: ANN401 - whatever was encoded
     Raises:
         StoreError: ``corrupt_entry`` for anything else.
     """
+    if b'"$' not in payload:
+        # Five times as quick, but knows no lone surrogates and fewer levels of nesting.
+        try:
+            return pydantic_core.from_json(payload)
+        except ValueError:
+            pass
     try:
         text = payload.decode("utf-8", "surrogatepass")
         if '"$' in text:

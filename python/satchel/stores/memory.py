@@ -18,6 +18,7 @@ from satchel.stores.base import (
     SessionInfo,
     Value,
     check_id,
+    check_payload,
     checked_entries,
     checked_limit,
     conflict,
@@ -102,7 +103,7 @@ class MemoryStore:
         fresh = fresh_entries(given, kept.keys)
         start = len(kept.entries) + 1
         kept.entries += [
-            replace(entry, sequence=start + number) for number, entry in enumerate(fresh)
+            entry._replace(sequence=start + number) for number, entry in enumerate(fresh)
         ]
         return self._written(kept, len(fresh))
 
@@ -174,6 +175,7 @@ class MemoryStore:
     ) -> int:
         """See `SessionStore.put_value`."""
         check_id("name", name)
+        check_payload(payload)
         kept = self._known(session_id, lease=lease)
         before = kept.values.get(name)
         version = 0 if before is None else before.version
@@ -189,8 +191,9 @@ class MemoryStore:
 
     async def put_pages(self, session_id: str, pages: Mapping[str, bytes]) -> None:
         """See `SessionStore.put_pages`."""
-        for pointer in pages:
+        for pointer, payload in pages.items():
             check_id("pointer", pointer)
+            check_payload(payload)
         kept = self._known(session_id)
         kept.pages = {**pages, **kept.pages}
         self._renewed(kept)

@@ -8,7 +8,14 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from satchel.summarize.anthropic import AnthropicSummarizer
-    from satchel.summarize.base import Language, Summarizer, SummaryRequest, SummaryResult
+    from satchel.summarize.base import (
+        Language,
+        SuffixRequest,
+        SuffixSummarizer,
+        Summarizer,
+        SummaryRequest,
+        SummaryResult,
+    )
     from satchel.summarize.extractive import ExtractiveSummarizer
     from satchel.summarize.litellm import LiteLLMSummarizer
     from satchel.summarize.openai import OpenAISummarizer
@@ -22,6 +29,8 @@ __all__ = [
     "LiteLLMSummarizer",
     "OpenAISummarizer",
     "Patience",
+    "SuffixRequest",
+    "SuffixSummarizer",
     "Summarizer",
     "SummaryRequest",
     "SummaryResult",
@@ -31,7 +40,14 @@ __all__ = [
 
 _HOMES = {
     "anthropic": ("AnthropicSummarizer",),
-    "base": ("Language", "Summarizer", "SummaryRequest", "SummaryResult"),
+    "base": (
+        "Language",
+        "SuffixRequest",
+        "SuffixSummarizer",
+        "Summarizer",
+        "SummaryRequest",
+        "SummaryResult",
+    ),
     "extractive": ("ExtractiveSummarizer",),
     "litellm": ("LiteLLMSummarizer",),
     "openai": ("OpenAISummarizer",),

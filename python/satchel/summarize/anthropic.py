@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from satchel.errors import InputError, SummaryError
-from satchel.summarize.base import SummaryRequest, SummaryResult
+from satchel.errors import InputError
 from satchel.summarize.prompts import instructions, request_text
-from satchel.summarize.replies import checked_text, failed, unavailable, usage_of
+from satchel.summarize.replies import client_errors, message_result
+from satchel.summarize.streams import message_stream_result
 from satchel.summarize.windows import input_tokens_of
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
+
+    from satchel.summarize.base import SuffixRequest, SummaryRequest, SummaryResult
 
 __all__ = ["AnthropicSummarizer"]
 
@@ -25,6 +27,8 @@ class AnthropicSummarizer:
         base_url: of another server; None for Anthropic's own.
         api_key: None to take it from the environment, as the client does.
         input_tokens: the most tokens of a request; None for what `satchel.models` says.
+        stream: whether the answer comes piece by piece, for servers and proxies that give up on a
+            long silence; one that breaks off is no answer.
         options: further arguments of the call.
 
     Raises:
@@ -39,6 +43,7 @@ class AnthropicSummarizer:
         base_url: str | None = None,
         api_key: str | None = None,
         input_tokens: int | None = None,
+        stream: bool = False,
         options: dict[str, Any] | None = None,
     ) -> None:
         try:
@@ -53,7 +58,8 @@ class AnthropicSummarizer:
             api_key=api_key, base_url=base_url, max_retries=0
         )
         self._model: Final = model
-        self._options: Final = dict(options or {})
+        self._is_streamed: Final = stream
+        self._options: Final = {**({"stream": True} if stream else {}), **(options or {})}
         self.input_tokens: Final = input_tokens or input_tokens_of(model)
 
     @property
@@ -64,26 +70,28 @@ class AnthropicSummarizer:
     async def summarize(self, request: SummaryRequest, /) -> SummaryResult:
         """See `Summarizer.summarize`."""
         messages: list[Any] = [{"role": "user", "content": request_text(request)}]
-        try:
-            call: Any = self._client.messages.create  # whose overloads know no plain mapping
-            reply: Any = await call(
-                model=self._model,
-                system=instructions(request),
-                messages=messages,
-                max_tokens=request.max_tokens,
-                **self._options,
+        arguments = {
+            "model": self._model,
+            "system": instructions(request),
+            "messages": messages,
+        }
+        return await self._ask(arguments, request.max_tokens)
+
+    @property
+    def suffix_dialect(self) -> str:
+        """See `SuffixSummarizer.suffix_dialect`."""
+        return "anthropic"
+
+    async def summarize_suffix(self, request: SuffixRequest, /) -> SummaryResult:
+        """See `SuffixSummarizer.summarize_suffix`."""
+        last = {"role": "user", "content": [{"type": "text", "text": request.instruction}]}
+        messages = [*request.call["messages"], last]
+        return await self._ask({**request.call, "messages": messages}, request.max_tokens)
+
+    async def _ask(self, arguments: dict[str, Any], max_tokens: int) -> SummaryResult:
+        call: Any = self._client.messages.create  # whose overloads know no plain mapping
+        with client_errors(self._errors):
+            reply: Any = await call(**{**arguments, "max_tokens": max_tokens, **self._options})
+            return (
+                await message_stream_result(reply) if self._is_streamed else message_result(reply)
             )
-        except self._errors.APIStatusError as error:
-            raise failed(error.status_code) from error
-        except self._errors.APIConnectionError as error:
-            raise unavailable() from error
-        except self._errors.AnthropicError as error:
-            message = f"the client failed: {type(error).__name__}"
-            raise SummaryError(message, code="summary_failed") from error
-        blocks: list[Any] = list(reply.content or ())
-        text = "".join(block.text for block in blocks if getattr(block, "type", None) == "text")
-        is_refusal = reply.stop_reason == "refusal"
-        is_cut = reply.stop_reason == "max_tokens"
-        calls = any(getattr(block, "type", None) == "tool_use" for block in blocks)
-        checked = checked_text(text, is_refusal=is_refusal, is_cut=is_cut, calls=calls)
-        return SummaryResult(text=checked, usage=usage_of(reply))

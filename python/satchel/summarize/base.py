@@ -8,13 +8,22 @@ a few lines around any model.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from satchel.counting import Counter
     from satchel.usage import Usage
 
-__all__ = ["Language", "Summarizer", "SummaryRequest", "SummaryResult"]
+__all__ = [
+    "Language",
+    "SuffixRequest",
+    "SuffixSummarizer",
+    "Summarizer",
+    "SummaryRequest",
+    "SummaryResult",
+]
 
 Language = Literal["en", "ko"]
 
@@ -43,6 +52,24 @@ class SummaryRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SuffixRequest:
+    """A summary asked for at the end of the live conversation, whose prefix the provider caches.
+
+    Attributes:
+        call: arguments of the newest request, as ``Window.as_kwargs`` gave them; a call that begins
+            with them unchanged is read from the cache.
+        dialect: their dialect.
+        instruction: what to say at the end, as the user.
+        max_tokens: the most tokens of the answer, by the caller's counter.
+    """
+
+    call: Mapping[str, Any]
+    dialect: str
+    instruction: str
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryResult:
     """What a summarizer wrote.
 
@@ -66,6 +93,27 @@ class Summarizer(Protocol):
 
     async def summarize(self, request: SummaryRequest, /) -> SummaryResult:
         """The summary of ``request.transcript``, and of what ``request.previous`` says.
+
+        Raises:
+            SummaryError: the provider refused, or answered with something else.
+        """
+        ...
+
+
+@runtime_checkable
+class SuffixSummarizer(Protocol):
+    """A summarizer that can also ask at the end of the live conversation.
+
+    It asks the conversation's own model, by its own client: another model has nothing cached.
+    """
+
+    @property
+    def suffix_dialect(self) -> str:
+        """The dialect of the conversations that it can go on with."""
+        ...
+
+    async def summarize_suffix(self, request: SuffixRequest, /) -> SummaryResult:
+        """The summary that ``request.instruction`` asks for.
 
         Raises:
             SummaryError: the provider refused, or answered with something else.

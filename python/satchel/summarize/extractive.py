@@ -6,8 +6,10 @@ no check; what it leaves out is behind pointers like everything that a summary c
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
 from satchel.summarize.base import SummaryRequest, SummaryResult
@@ -24,6 +26,12 @@ __all__ = ["ExtractiveSummarizer", "extract", "is_decision", "is_error", "is_sta
 _SHORTEST: Final = 3
 _LONGEST: Final = 300
 """Characters of a line that may be quoted; longer ones are dumps, and quotes are never cut."""
+
+_MOST_TRIED: Final = 1_000
+"""Lines that are tried for a place, the most telling ones first; a summary has a few dozen."""
+
+_HEAD: Final = 40
+"""Characters of the beginning of a message, where nothing can be quoted whole."""
 
 _GOAL, _PROGRESS, _DECISIONS, _OPEN, _FACTS, _FILES = range(6)
 
@@ -66,8 +74,8 @@ class ExtractiveSummarizer:
         return "extractive"
 
     async def summarize(self, request: SummaryRequest, /) -> SummaryResult:
-        """The summary; it is done without waiting for anything."""
-        return SummaryResult(text=extract(request))
+        """The summary; in a thread, since a long conversation takes seconds."""
+        return SummaryResult(text=await asyncio.to_thread(extract, request))
 
 
 def is_standing(text: str) -> bool:
@@ -103,7 +111,9 @@ def extract(request: SummaryRequest) -> str:
     # A heading and its line breaks cost about this much.
     left = request.max_tokens
     opened: set[int] = set()
-    for line in sorted(distinct, key=lambda line: (-line.worth, line.place)):
+    # Not sorted as a whole: that would hold the interpreter for as long as it takes.
+    most = max(_MOST_TRIED, request.max_tokens)
+    for line in nsmallest(most, distinct, key=lambda line: (-line.worth, line.place)):
         cost = request.counter.count(line.text) + 3
         if line.section not in opened:
             cost += request.counter.count(SECTIONS[request.language][line.section]) + 3
@@ -116,6 +126,28 @@ def extract(request: SummaryRequest) -> str:
     while kept and not request.counter.fits(text, request.max_tokens):
         kept.remove(min(kept, key=lambda line: (line.worth, -line.place)))
         text = _rendered(kept, request)
+    return text or _heads(said, request)
+
+
+def _heads(said: Sequence[Said], request: SummaryRequest) -> str:
+    """How the messages begin, marked as cut, where no whole line fits: the user's first, then new.
+
+    Nothing else can be said of long dumps, and the last resort must not write nothing.
+    """
+    ranked = sorted(
+        (one for one in said if one.text.strip()), key=lambda one: (one.role != "user", -one.index)
+    )
+    kept: list[_Line] = []
+    text = ""
+    for place, one in enumerate(ranked):
+        words = " ".join(one.text[: _LONGEST * 2].split())[:_HEAD]
+        line = _Line(one.index, _PROGRESS, f"{words} \u2026", float(-place))
+        longer = _rendered([*kept, line], request)
+        if request.counter.fits(longer, request.max_tokens):
+            kept.append(line)
+            text = longer
+        elif kept:
+            break
     return text
 
 

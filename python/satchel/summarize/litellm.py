@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from satchel.errors import InputError, SummaryError
@@ -47,7 +49,8 @@ class LiteLLMSummarizer:
             InputError: ``missing_extra`` without the package.
         """
         try:
-            import litellm  # noqa: PLC0415 - an optional package, seconds to import
+            # Seconds of work the first time; the event loop goes on meanwhile.
+            litellm: Any = await asyncio.to_thread(import_module, "litellm")
         except ImportError as error:
             message = (
                 "summaries by litellm need the package: install satchel with the extra litellm"

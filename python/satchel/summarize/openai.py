@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from satchel.errors import InputError, SummaryError
+from satchel.errors import InputError
 from satchel.summarize.prompts import instructions, request_text
-from satchel.summarize.replies import chat_result, failed, unavailable
+from satchel.summarize.replies import chat_result, client_errors
+from satchel.summarize.streams import STREAMED, chat_stream_result
 from satchel.summarize.windows import input_tokens_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from satchel.summarize.base import SummaryRequest, SummaryResult
+    from satchel.summarize.base import SuffixRequest, SummaryRequest, SummaryResult
 
 __all__ = ["OpenAISummarizer"]
 
@@ -28,6 +29,8 @@ class OpenAISummarizer:
         input_tokens: the most tokens of a request; None for what `satchel.models` says.
         limit_field: how the server calls the limit of the answer: ``max_completion_tokens``, or
             ``max_tokens`` with older ones.
+        stream: whether the answer comes piece by piece, for servers and proxies that give up on a
+            long silence; one that breaks off is no answer.
         options: further arguments of the call, such as ``temperature``.
 
     Raises:
@@ -43,6 +46,7 @@ class OpenAISummarizer:
         api_key: str | None = None,
         input_tokens: int | None = None,
         limit_field: str = "max_completion_tokens",
+        stream: bool = False,
         options: dict[str, Any] | None = None,
     ) -> None:
         try:
@@ -57,7 +61,8 @@ class OpenAISummarizer:
         )
         self._model: Final = model
         self._limit_field: Final = limit_field
-        self._options: Final = dict(options or {})
+        self._is_streamed: Final = stream
+        self._options: Final = {**(STREAMED if stream else {}), **(options or {})}
         self.input_tokens: Final = input_tokens or input_tokens_of(model)
 
     @property
@@ -71,15 +76,21 @@ class OpenAISummarizer:
             {"role": "system", "content": instructions(request)},
             {"role": "user", "content": request_text(request)},
         ]
+        return await self._ask({"model": self._model, "messages": messages}, request.max_tokens)
+
+    @property
+    def suffix_dialect(self) -> str:
+        """See `SuffixSummarizer.suffix_dialect`."""
+        return "openai"
+
+    async def summarize_suffix(self, request: SuffixRequest, /) -> SummaryResult:
+        """See `SuffixSummarizer.summarize_suffix`."""
+        last = {"role": "user", "content": request.instruction}
+        messages = [*request.call["messages"], last]
+        return await self._ask({**request.call, "messages": messages}, request.max_tokens)
+
+    async def _ask(self, arguments: dict[str, Any], max_tokens: int) -> SummaryResult:
         call: Any = self._client.chat.completions.create  # whose overloads know no plain mapping
-        limit = {self._limit_field: request.max_tokens}
-        try:
-            reply: Any = await call(model=self._model, messages=messages, **limit, **self._options)
-        except self._errors.APIStatusError as error:
-            raise failed(error.status_code) from error
-        except self._errors.APIConnectionError as error:
-            raise unavailable() from error
-        except self._errors.OpenAIError as error:
-            message = f"the client failed: {type(error).__name__}"
-            raise SummaryError(message, code="summary_failed") from error
-        return chat_result(reply)
+        with client_errors(self._errors):
+            reply: Any = await call(**{**arguments, self._limit_field: max_tokens, **self._options})
+            return await chat_stream_result(reply) if self._is_streamed else chat_result(reply)

@@ -8,6 +8,7 @@ A line is quoted whole or not at all.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, Final
 
 from satchel import _core
@@ -24,6 +25,9 @@ _SHORTEST: Final = 3
 _LONGEST: Final = 400
 _AROUND: Final = 12
 """Tokens of the label of a line."""
+
+_MOST_TRIED: Final = 1_000
+"""Lines that are tried for a place; sorting all would hold the interpreter for long."""
 
 _FADING: Final = 0.85
 """What a line is worth that an earlier summary quoted, beside a new one of its kind."""
@@ -64,7 +68,8 @@ def receipts_of(
     seen: set[str] = set()
     kept: list[_Line] = []
     left = max_tokens
-    for line in sorted(lines, key=lambda line: (-line.worth, line.place)):
+    most = max(_MOST_TRIED, max_tokens)
+    for line in nsmallest(most, lines, key=lambda line: (-line.worth, line.place)):
         if line.text in seen:
             continue
         cost = counter.count(line.text) + _AROUND

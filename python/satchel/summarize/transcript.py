@@ -117,9 +117,11 @@ def chunks(elements: Sequence[str], counter: Counter, room: int) -> list[str]:
 
 def read_back(transcript: str) -> list[Said]:
     """What `transcript_of` wrote, as it was said."""
+    # One by one: a single search through megabytes would hold the interpreter all the while.
+    found = (match.groups() for match in _ELEMENT.finditer(transcript))
     return [
         Said(int(index), role, unescape(tool) if tool else None, unescape(text))
-        for index, role, tool, text in _ELEMENT.findall(transcript)
+        for index, role, tool, text in found
     ]
 
 

@@ -11,22 +11,37 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from satchel._compaction_report import Attempt
 from satchel.errors import InputError, SatchelError, SummaryError
-from satchel.summarize.base import SummaryRequest, SummaryResult
+from satchel.summarize.base import (
+    SuffixRequest,
+    SuffixSummarizer,
+    SummaryRequest,
+    SummaryResult,
+)
 from satchel.summarize.extractive import ExtractiveSummarizer, extract
-from satchel.summarize.prompts import instructions, request_text
+from satchel.summarize.prompts import (
+    has_heading,
+    instructions,
+    request_text,
+    suffix_instruction,
+)
 from satchel.summarize.transcript import chunks, language_of, said_in, transcript_of
+from satchel.telemetry import observed_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from satchel.counting import Counter
     from satchel.summarize.base import Language, Summarizer
+    from satchel.summarize.transcript import Said
     from satchel.usage import Usage
 
-__all__ = ["Attempt", "Patience", "Written", "write_summary"]
+__all__ = ["Attempt", "LivePrefix", "Patience", "Written", "write_summary"]
+
+_Request = TypeVar("_Request", SummaryRequest, SuffixRequest)
 
 _COPIED_SHARE: Final = 0.8
 _SHINGLE_WORDS: Final = 8
@@ -58,21 +73,6 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """A try that gave no summary.
-
-    Attributes:
-        summarizer: its name.
-        code: the code of the `SummaryError`.
-        message: what happened, without any text of the conversation.
-    """
-
-    summarizer: str
-    code: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
     """A summary.
 
@@ -93,6 +93,21 @@ class Written:
     requests: int
     failures: tuple[Attempt, ...]
     usage: Usage | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePrefix:
+    """The newest request of a conversation, which the provider has in its cache.
+
+    Attributes:
+        call: its arguments, as ``Window.as_kwargs`` gave them.
+        dialect: their dialect.
+        kept: its newest messages that no summary covers.
+    """
+
+    call: Mapping[str, Any]
+    dialect: str
+    kept: int
 
 
 class _Journal:
@@ -121,6 +136,7 @@ async def write_summary(
     focus: str | None = None,
     language: Language | None = None,
     patience: Patience | None = None,
+    live: LivePrefix | None = None,
 ) -> Written:
     """The summary of these messages, going on from the one before.
 
@@ -135,6 +151,8 @@ async def write_summary(
         focus: what it should dwell on.
         language: None to follow the conversation.
         patience: how long answers are waited for.
+        live: the newest request of the conversation: who can is asked at its end first, and by a
+            request of its own only if what comes back is no summary.
 
     Raises:
         SummaryError: ``summary_failed`` if nobody in the chain wrote one; the message says what
@@ -144,7 +162,9 @@ async def write_summary(
     patience = patience or Patience()
     # Rendering and counting are native or plain text work of milliseconds to seconds.
     elements, told = await asyncio.to_thread(_prepared, list(messages), dialect, first, counter)
-    source_tokens = await asyncio.to_thread(counter.count, "\n".join(elements))
+    # Of the pieces and their line breaks; joined they would be megabytes to copy.
+    source_tokens = int((await asyncio.to_thread(counter.count_many, elements)).sum())
+    source_tokens += len(elements)
     if previous is not None:
         source_tokens += counter.count(previous)
     request = SummaryRequest(
@@ -157,7 +177,13 @@ async def write_summary(
     )
     journal = _Journal()
     for summarizer in chain:
-        text = await _ask(summarizer, request, elements, source_tokens, patience, journal)
+        text = None
+        if live is not None:
+            text = await _ask_live(
+                summarizer, live, request, elements, source_tokens, patience, journal
+            )
+        if text is None:
+            text = await _ask(summarizer, request, elements, source_tokens, patience, journal)
         if text is not None:
             return Written(
                 text=text,
@@ -176,9 +202,16 @@ async def write_summary(
 def _prepared(
     messages: list[Any], dialect: str, first: int, counter: Counter
 ) -> tuple[list[str], Language]:
-    said = list(said_in(messages, dialect, first=first))
-    spoken = (one.text for one in said if one.role == "user")
-    return transcript_of(said, counter), language_of(spoken)
+    spoken: list[str] = []
+
+    def noted() -> Iterator[Said]:
+        # One at a time: ten thousand objects at once would be the garbage collector's to walk.
+        for one in said_in(messages, dialect, first=first):
+            if one.role == "user":
+                spoken.append(one.text)
+            yield one
+
+    return transcript_of(noted(), counter), language_of(spoken)
 
 
 def _name(summarizer: Summarizer) -> str:
@@ -201,7 +234,7 @@ async def _ask(  # noqa: PLR0917 - one step of a loop, in a file of its own topi
     try:
         for piece in pieces:
             asked = replace(request, transcript=piece, previous=text)
-            text = await _answer(summarizer, asked, patience, journal)
+            text = await _answer(summarizer, summarizer.summarize, asked, patience, journal)
         if text is None:
             return None
         if not is_own:
@@ -214,6 +247,43 @@ async def _ask(  # noqa: PLR0917 - one step of a loop, in a file of its own topi
         )
         return None
     return text if text.strip() else None
+
+
+async def _ask_live(  # noqa: PLR0917 - as `_ask`
+    summarizer: Summarizer,
+    live: LivePrefix,
+    request: SummaryRequest,
+    elements: Sequence[str],
+    source_tokens: int,
+    patience: Patience,
+    journal: _Journal,
+) -> str | None:
+    """A usable summary written at the end of the live conversation; None if there is none."""
+    if not isinstance(summarizer, SuffixSummarizer) or summarizer.suffix_dialect != live.dialect:
+        return None
+    asked = SuffixRequest(
+        call=live.call,
+        dialect=live.dialect,
+        instruction=suffix_instruction(
+            request.language, kept=live.kept, max_tokens=request.max_tokens, focus=request.focus
+        ),
+        max_tokens=request.max_tokens,
+    )
+    try:
+        # Once: where this fails, the request of its own is the second try.
+        once = replace(patience, attempts=1)
+        text = await _answer(summarizer, summarizer.summarize_suffix, asked, once, journal)
+        if not has_heading(text):
+            message = "it went on with the conversation instead of writing the summary"
+            raise SummaryError(message, code="summary_malformed")  # noqa: TRY301 - one way out
+        await asyncio.to_thread(_check, text, request, elements, source_tokens)
+        if not request.counter.fits(text, request.max_tokens):
+            text = await _shortened(summarizer, request, text, patience, journal)
+    except SummaryError as error:
+        name = f"{_name(summarizer)}, at the end of the conversation"
+        journal.failures.append(Attempt(summarizer=name, code=error.code, message=str(error)))
+        return None
+    return text
 
 
 def _fitting(summarizer: Summarizer, request: SummaryRequest, elements: Sequence[str]) -> list[str]:
@@ -230,7 +300,11 @@ def _fitting(summarizer: Summarizer, request: SummaryRequest, elements: Sequence
 
 
 async def _answer(
-    summarizer: Summarizer, request: SummaryRequest, patience: Patience, journal: _Journal
+    summarizer: Summarizer,
+    ask: Callable[[_Request], Awaitable[SummaryResult]],
+    request: _Request,
+    patience: Patience,
+    journal: _Journal,
 ) -> str:
     """One answer, asked for again as long as that may help.
 
@@ -238,12 +312,16 @@ async def _answer(
         SummaryError: the last one.
     """
     pause, attempt = patience.backoff_s, 0
+    said = request.transcript if isinstance(request, SummaryRequest) else request.instruction
     while True:
         attempt += 1
         journal.requests += 1
         try:
-            async with asyncio.timeout(patience.timeout_s):
-                result = await summarizer.summarize(request)
+            with observed_request(_name(summarizer), request.max_tokens, said) as answers:
+                async with asyncio.timeout(patience.timeout_s):
+                    result = await ask(request)
+                text = _text_of(result, journal)
+                answers.append((text, result.usage))
         except TimeoutError:
             error = SummaryError(f"no answer within {patience.timeout_s} s", code="summary_timeout")
         except SummaryError as known:
@@ -257,15 +335,16 @@ async def _answer(
             message = f"it raised {type(unknown).__name__}"
             raise SummaryError(message, code="summary_failed") from unknown
         else:
-            return _text_of(result, journal)
+            return text
         if attempt == patience.attempts:
             raise error
         await asyncio.sleep(pause)
         pause *= 2
 
 
-def _text_of(result: object, journal: _Journal) -> str:
-    if not isinstance(result, SummaryResult) or not isinstance(result.text, str):
+def _text_of(result: SummaryResult, journal: _Journal) -> str:
+    known: Any = result  # whatever a summarizer of the caller's returned
+    if not isinstance(known, SummaryResult) or not isinstance(known.text, str):
         message = f"it returned {type(result).__name__}, not a SummaryResult with a text"
         raise SummaryError(message, code="summary_failed")
     journal.add(result.usage)
@@ -289,14 +368,17 @@ async def _shortened(
     if not isinstance(summarizer, ExtractiveSummarizer):
         again = replace(request, transcript="", previous=text)
         try:
-            shorter = await _answer(summarizer, again, replace(patience, attempts=1), journal)
+            once = replace(patience, attempts=1)
+            shorter = await _answer(summarizer, summarizer.summarize, again, once, journal)
         except SummaryError as error:
             journal.failures.append(
                 Attempt(summarizer=_name(summarizer), code=error.code, message=str(error))
             )
     if request.counter.fits(shorter, request.max_tokens):
         return shorter
-    best = extract(replace(request, transcript="", previous=shorter, focus=None))
+    best = await asyncio.to_thread(
+        extract, replace(request, transcript="", previous=shorter, focus=None)
+    )
     return best or request.counter.truncate(shorter, request.max_tokens)
 
 

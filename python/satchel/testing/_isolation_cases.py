@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel.errors import StoreError
+from satchel.stores.base import Entry
 from satchel.testing._cases import case, entries, equal, payloads, refused, true
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ async def keys_names_and_pointers_are_any_text(stage: Stage) -> None:
 
 
 @case()
-async def what_is_no_id_is_refused(stage: Stage) -> None:
+async def what_is_no_id_or_payload_is_refused(stage: Stage) -> None:
     store = stage.store()
     await store.open(stage.id())
     for wrong in ("", "\ud800", "x" * 65_537, 7, b"bytes", ["list"]):
@@ -155,6 +156,12 @@ async def what_is_no_id_is_refused(stage: Stage) -> None:
         if not isinstance(wrong, list):
             await refused(store.put_pages(stage.id(), {value: b""}), "invalid_value")
         await refused(store.append(stage.id(), entries("a", keys=[value])), "invalid_value")
+    text = cast("Any", "text")
+    await refused(
+        store.append(stage.id(), [*entries("a"), Entry("message", text)]), "invalid_value"
+    )
+    await refused(store.put_value(stage.id(), "v", text), "invalid_value")
+    await refused(store.put_pages(stage.id(), {"q": b"", "p": text}), "invalid_value")
     equal(await store.read(stage.id()), [], "the log")
     equal(await store.page_pointers(stage.id()), [], "the pointers")
 

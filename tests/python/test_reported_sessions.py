@@ -1,0 +1,243 @@
+"""Faults that users met elsewhere: stored conversations that were torn, mixed up or half read.
+
+Each test says what must hold where another program failed, in every kind of store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import satchel
+from satchel.errors import InputError, StoreError
+from satchel.stores import Entry, MemoryStore, SessionStore
+from satchel.stores.sqlite import SQLiteStore
+from satchel.summarize import SummaryRequest, SummaryResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
+
+Message = dict[str, Any]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], SessionStore]:
+    """Makes a store; a clock that stands shows what relies on time."""
+    if request.param == "sqlite":
+        return lambda: SQLiteStore(tmp_path / "x.db", clock=lambda: 1_000.0)
+    shared = MemoryStore(clock=lambda: 1_000.0)
+    return lambda: shared
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(work)
+
+
+def opened(store: SessionStore, **options: Any) -> satchel.Session:
+    settings: dict[str, Any] = {"session_id": "s", "model": "gpt-4o", **options}
+    return satchel.open_session(store, **settings)
+
+
+def call(name: str) -> Message:
+    function = {"name": "look", "arguments": "{}"}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": name, "type": "function", "function": function}],
+    }
+
+
+def result(name: str) -> Message:
+    return {"role": "tool", "tool_call_id": name, "content": "seen"}
+
+
+def user(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def said(text: str) -> Message:
+    return {"role": "assistant", "content": text}
+
+
+def test_what_was_appended_together_stays_together(make: Callable[[], SessionStore]) -> None:
+    async def work() -> None:
+        store = make()
+
+        async def write(name: str) -> None:
+            async with opened(store) as session:
+                await session.append([call(name), result(name)])
+
+        async with opened(store) as first:
+            await first.append(user("look around"))
+        await asyncio.gather(*(write(f"{number}-a") for number in range(10)))
+        async with opened(store) as session:
+            _, *found = await session.messages()
+            assert satchel.lint(await session.messages(), "openai") == []
+        names = [message["tool_calls"][0]["id"] for message in found[::2]]
+        assert [message["tool_call_id"] for message in found[1::2]] == names
+        assert sorted(names) == [f"{number}-a" for number in range(10)]
+        await store.close()
+
+    run(work())
+
+
+def test_a_stale_writer_is_told_and_mixes_nothing(make: Callable[[], SessionStore]) -> None:
+    async def work() -> None:
+        store = make()
+        async with opened(store) as one, opened(store) as two:
+            version = one.version
+            await one.append([user("q"), call("a1")], expected_version=version)
+            with pytest.raises(StoreError) as caught:
+                await two.append([user("q"), call("b1")], expected_version=version)
+            assert caught.value.code == "version_conflict"
+            for _ in range(2):  # trying again does not help either, before the result is there
+                with pytest.raises(StoreError) as caught:
+                    await two.append([user("q"), call("b1")])
+                assert caught.value.code == "calls_pending"
+            await one.append(result("a1"))
+            assert await two.messages() == [user("q"), call("a1"), result("a1")]
+        await store.close()
+
+    run(work())
+
+
+def test_who_opens_in_the_middle_of_a_call_comes_not_between(
+    make: Callable[[], SessionStore],
+) -> None:
+    async def work() -> None:
+        store = make()
+        async with opened(store) as one:
+            await one.append([user("q"), call("a1")])
+            async with opened(store) as two:
+                with pytest.raises(StoreError) as caught:
+                    await two.append(user("and then?"))
+                assert caught.value.code == "calls_pending"
+                await one.append(result("a1"))
+                await two.append(user("and then?"))
+            assert (await one.messages())[1:] == [call("a1"), result("a1"), user("and then?")]
+        # Whoever knows that the other is gone goes on without him.
+        async with opened(store) as one:
+            await one.append(call("a2"))
+        async with opened(store) as two:
+            await two.append(user("never mind"), expected_version=two.version)
+            assert (await two.window()).messages[-1] == user("never mind")
+        await store.close()
+
+    run(work())
+
+
+def test_order_is_that_of_appending_and_no_clock_s(make: Callable[[], SessionStore]) -> None:
+    texts = [f"i{number}" for number in range(6)]
+
+    async def work() -> None:
+        store = make()
+        async with opened(store) as session:
+            await session.append(
+                [(said if number % 2 else user)(text) for number, text in enumerate(texts)]
+            )
+            assert [message["content"] for message in await session.messages()] == texts
+            assert [message["content"] for message in await session.messages(3)] == texts[3:]
+        await store.close()
+
+    run(work())
+
+
+def test_an_unreadable_entry_is_named_and_hides_no_other(
+    make: Callable[[], SessionStore],
+) -> None:
+    async def work() -> None:
+        store = make()
+        async with opened(store) as session:
+            await session.append([user("good"), said("better")])
+        info = await store.append("s", [Entry("message", b"{not json")])
+        with pytest.raises(StoreError) as caught:
+            async with opened(store):
+                pass
+        assert (caught.value.code, caught.value.index) == ("corrupt_entry", info.length)
+        assert "not json" not in str(caught.value)
+        await store.truncate("s", info.length - 1)
+        async with opened(store) as session:
+            assert await session.messages() == [user("good"), said("better")]
+        await store.close()
+
+    run(work())
+
+
+def test_a_limit_of_nothing_is_nothing(make: Callable[[], SessionStore]) -> None:
+    async def work() -> None:
+        store = make()
+        async with opened(store) as session:
+            await session.append([user("one"), said("two"), user("three")])
+            assert await session.messages(0) == []
+            assert await session.messages(2) == [said("two"), user("three")]
+            assert len(await session.messages(None)) == 3
+            with pytest.raises(InputError):
+                await session.messages(-1)
+        assert await store.read("s", limit=0) == []
+        with pytest.raises(InputError):
+            await store.read("s", limit=-1)
+        await store.close()
+
+    run(work())
+
+
+def test_a_reopened_history_obeys_the_budget_and_stays_whole(
+    make: Callable[[], SessionStore],
+) -> None:
+    history = [user("ab " * 400), said("ab " * 400), user("ab " * 50), said("ab " * 50)]
+
+    async def work() -> None:
+        store = make()
+        async with opened(store) as session:
+            await session.append(history)
+        async with opened(store, budget=700) as again:
+            window = await again.window()
+            assert window.tokens <= 700
+            assert await again.messages() == history
+        await store.close()
+
+    run(work())
+
+
+def test_a_summary_and_what_it_covers_come_back_together(
+    make: Callable[[], SessionStore],
+) -> None:
+    history = [
+        message
+        for turn in range(8)
+        for message in (user(f"Ask {turn}. " * 60), said(f"Answer {turn}. " * 60))
+    ]
+
+    class Brief:
+        name = "brief"
+
+        async def summarize(self, request: SummaryRequest, /) -> SummaryResult:
+            assert request.transcript
+            return SummaryResult(text="Eight questions were asked and answered.")
+
+    options: dict[str, Any] = {
+        "budget": 3_000,
+        "policy": "rolling-summary",
+        "summarizer": Brief(),
+    }
+
+    async def work() -> None:
+        store = make()
+        async with opened(store, **options) as session:
+            await session.append([*history, user("and now?")])
+            report = await session.compact(force=True)
+            assert report.outcome == "summarized"
+            before = await session.window()
+        async with opened(store, **options) as again:
+            after = await again.window()
+            assert after.messages == before.messages
+            assert after.events == before.events
+            assert [event["kind"] for event in await again.events()].count("summary") == 1
+            await again.append(said("done"))
+            assert len(await again.messages()) == 18
+        await store.close()
+
+    run(work())
