@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import satchel
-from satchel.memory import AgentWithMemory, CallableEmbedder, MemoryItem, Source, memories_text
+from satchel.memory import (
+    AgentWithMemory,
+    CallableEmbedder,
+    MemoryItem,
+    Source,
+    flush_to,
+    memories_text,
+)
 from satchel.memory.rendering import without_fences
 
 if TYPE_CHECKING:
@@ -144,6 +151,32 @@ def test_a_failing_memory_loses_no_conversation() -> None:
             said = [message["content"] for message in await session.messages()]
             assert said == ["My name is Ana.", "Understood."]
             assert await memory.list(("users", "ana"), include_claims=True) == []
+
+    run(work())
+
+
+def test_what_a_summary_covers_is_read_first() -> None:
+    async def work() -> None:
+        async with satchel.open_memory("memory://") as memory:
+            shown = memories_text([MemoryItem(text="My name is Zoe.")])
+            talk: list[dict[str, Any]] = [
+                {"role": "user", "content": "Plan a journey."},
+                {"role": "assistant", "content": "I live in a data centre."},
+                {"role": "user", "content": [{"type": "text", "text": "I live in Ghent."}]},
+                {"role": "assistant", "content": "Good."},
+                {"role": "user", "content": f"What else?\n{shown}"},
+            ]
+            for number in range(12):
+                talk.append({"role": "assistant", "content": f"Remark {number}. " * 20})
+                talk.append({"role": "user", "content": "Go on."})
+            flushed = flush_to(memory, ("users", "ana"), session_id="s", user_id="ana")
+            policy = satchel.Policy.preset("rolling-summary")
+            async with session_of(policy=policy, flushed=flushed) as session:
+                await session.append(talk)
+                report = await session.compact(force=True)
+                assert report.is_done
+            [item] = await memory.list(("users", "ana"))
+            assert (item.text, item.source.message) == ("The user lives in Ghent.", 2)
 
     run(work())
 

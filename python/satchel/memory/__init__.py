@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         extract_memories,
     )
     from satchel.memory.findings import Finding, Said
+    from satchel.memory.flushing import flush_to, said_of
     from satchel.memory.item import MemoryItem, Recalled, Source
     from satchel.memory.model_extraction import (
         ModelExtractor,
@@ -63,12 +64,14 @@ __all__ = [
     "TraceStep",
     "WordLlamaEmbedder",
     "extract_memories",
+    "flush_to",
     "litellm_completion",
     "memories_text",
     "open_memory",
     "openai_completion",
     "recall_traces",
     "remember_trace",
+    "said_of",
     "trace_of",
     "traces_messages",
     "traces_text",
@@ -82,6 +85,7 @@ _HOMES = {
     "embedders.wordllama": ("WordLlamaEmbedder",),
     "extraction": ("ExtractionReport", "ExtractionSettings", "Extractor", "extract_memories"),
     "findings": ("Finding", "Said"),
+    "flushing": ("flush_to", "said_of"),
     "item": ("MemoryItem", "Recalled", "Source"),
     "model_extraction": ("ModelExtractor", "litellm_completion", "openai_completion"),
     "opening": ("open_memory",),

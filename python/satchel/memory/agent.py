@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from satchel import _core
 from satchel._arguments import one_of, plain_text, whole_number
 from satchel.errors import SatchelError
 from satchel.memory.extraction import ExtractionSettings, extract_memories
 from satchel.memory.findings import Said
+from satchel.memory.flushing import said_of
 from satchel.memory.item import MemoryItem, Source
-from satchel.memory.rendering import memories_text, without_fences
+from satchel.memory.rendering import memories_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -188,13 +188,7 @@ class AgentWithMemory:
     async def _answer(self, start: int) -> str:
         """The text of what was recorded from message ``start`` on."""
         messages = (await self._session.messages())[start:]
-        dialect = self._session.dialect
-        return "\n".join(
-            without_fences(bytes(part["page"]).decode("utf-8", "replace"))
-            for message in messages
-            for part in _core.describe_message(message, dialect)["parts"]
-            if part["kind"] == "text"
-        )
+        return "\n".join(one.text for one in said_of(messages, self._session.dialect))
 
 
 def _is_korean(text: str) -> bool:
