@@ -50,7 +50,11 @@ def _openai(window: Window) -> dict[str, Any]:
 
 
 def _responses(window: Window) -> dict[str, Any]:
-    call: dict[str, Any] = {"model": window.model, "input": window.messages}
+    call: dict[str, Any] = {
+        "model": window.model,
+        "input": window.messages,
+        **window.provider_edits,
+    }
     if window.system is not None:
         call["instructions"] = _joined(window.system)
     return call if window.tools is None else {**call, "tools": window.tools}
@@ -99,7 +103,11 @@ def _gemini(window: Window) -> dict[str, Any]:
 
 def _anthropic(window: Window) -> dict[str, Any]:
     messages = [_unmarked_message(_as_sent(message)) for message in window.messages]
-    call: dict[str, Any] = {"model": window.model, "messages": messages}
+    call: dict[str, Any] = {
+        "model": window.model,
+        "messages": messages,
+        **window.provider_edits,
+    }
     left = MOST_MARKS
     if window.tools is not None:
         tools = [_unmarked(tool) for tool in window.tools]

@@ -29,6 +29,8 @@ __all__ = [
     "describe_text",
     "detect_dialect",
     "error_codes",
+    "identifiers_of",
+    "likelihood_rows",
     "lint_rows",
     "lint_rules",
     "prune_tool_outputs",
@@ -385,6 +387,19 @@ class MessageTokens:
         Calls, results, reasoning, media and other dialects are documented estimates.
         """
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, object]]: ...
+
+def identifiers_of(text: str, /) -> list[str]:
+    """The identifiers of a text, in order, each as often as it stands there."""
+
+def likelihood_rows(
+    messages: str, dialect: str, /, *, counter: Counter, every: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+    """What the weights of ``Likelihood`` are fitted to, at every ``every``-th reply of a run.
+
+    Messages are a JSON list. Returns for n identifiers their features, ``(n, 28)`` in the order of
+    the weights; whether an action used each at least six messages after its newest copy and before
+    any other; whether the conversation looked like a dialogue; and for how many rows each stands.
+    """
 
 def lint_rows(
     messages: Iterable[object],

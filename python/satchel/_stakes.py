@@ -2,17 +2,15 @@
 
 A stub or a shortened text makes a claim about its original. The next step relies on it where the
 newest user message or the newest step names something that the original holds. Where nothing in the
-window holds a name, it relies on the newest original among what is gone that does. Names are runs
-of letters, digits and ``_./:@#-`` that look like one certain thing: a path, an id, a symbol, a
-number of three digits or more. Costs time in proportion to the window and, while a name is not
-found, to what is gone.
+window holds a name, it relies on the newest original among what is gone that does. Names are the
+planner's identifiers: paths, ids, symbols, numbers of three digits or more. Costs time in
+proportion to the window and, while a name is not found, to what is gone.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter as Tally
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -40,12 +38,6 @@ ROUNDS: Final = 4
 _READABLE: Final = ("text", "call", "result")
 _SLACK: Final = 16
 """Tokens of the message or block around a text that comes back: more than any dialect takes."""
-
-_RUN: Final = re.compile(r"[0-9A-Za-z_./:@#-]{3,}")
-_ENDS: Final = "./:-@#"
-_LEAST_CHARS: Final = 3
-_MOST_CHARS: Final = 200
-_MANY_DIGITS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,17 +202,5 @@ def _read(part: dict[str, Any]) -> str:
 
 
 def _names(text: str) -> Iterator[str]:
-    """The runs in a text that look like the name of one certain thing and not like a word."""
-    for found in _RUN.finditer(text):
-        name = found[0].strip(_ENDS)
-        if _LEAST_CHARS <= len(name) <= _MOST_CHARS and _is_name(name):
-            yield name
-
-
-def _is_name(run: str) -> bool:
-    digits = sum(char.isdigit() for char in run)
-    if digits >= _MANY_DIGITS or (digits and digits < len(run) and any(map(str.isalpha, run))):
-        return True
-    is_joined = any(char in "_/@#." for char in run)
-    has_hump = re.search("[a-z][A-Z]", run) is not None
-    return len(run) > _LEAST_CHARS and (is_joined or has_hump)
+    """The identifiers of a text, by which the planner values lines too."""
+    return iter(_core.identifiers_of(text))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from satchel import models
 from satchel._arguments import MOST_WHOLE, invalid, name_of_type, optional_text, whole_number
 from satchel._damage import OnDamage, checked
+from satchel._provider_edits import UNLIMITED, check_provider
 from satchel.counting import Counter
 from satchel.counting import counter as counter_of
 from satchel.errors import InputError
-from satchel.policy import Policy
+from satchel.policy import Policy, planner_settings
 from satchel.window import Columns, Page, Report, Rewrite, StepReport, Window, WindowDiff
 from satchel.working_set import WorkingSet
 
@@ -125,7 +126,7 @@ class Assembler:
         optional_text("dialect", dialect)
         sizes = budget if isinstance(budget, Budget) else Budget(budget)
         self._model: Final = model
-        self._budget: Final = sizes.resolve(known)
+        self._budget = sizes.resolve(known)
         self._policy: Final = Policy.preset(policy) if isinstance(policy, str) else policy
         if not isinstance(cast("object", self._policy), Policy):
             message = f"policy must be a preset's name or a Policy, not {name_of_type(policy)}"
@@ -135,12 +136,16 @@ class Assembler:
         else:
             self._counter = counter if isinstance(counter, Counter) else Counter(counter)
         self._dialect: Final = dialect if dialect is not None else known.dialect
+        if self._policy.server:
+            check_provider(self._policy, self._dialect)
+            # The history as it is may be larger than what the provider leaves of it.
+            self._budget = UNLIMITED
         self._settings: Final[dict[str, Any]] = {
             "model": self._model,
             "dialect": self._dialect,
             "counter": self._counter.name,
             "budget": self._budget,
-            "policy": self._policy.model_dump(mode="json", exclude_none=True),
+            "policy": planner_settings(self._policy),
             "prices": known.input_prices(),
         }
         # An unknown dialect and a budget of 0 are found here, not at the first message.

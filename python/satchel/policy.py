@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, cast
@@ -24,6 +25,9 @@ __all__ = [
     "Policy",
     "SalienceWeights",
     "SummarySettings",
+    "Thinking",
+    "ToolRule",
+    "planner_settings",
 ]
 
 _Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
@@ -261,6 +265,45 @@ class Clearing(BaseModel):
     clear_tool_inputs: bool | _Names = False
 
 
+class Thinking(BaseModel):
+    """How much of the model's earlier reasoning stays in the window.
+
+    Names and meaning: ``clear_thinking_20251015`` on Anthropic's context editing page, read
+    2026-08-21. Turns are told by the user's messages that are no results, so that reasoning of the
+    running tool loop always stays. What a window leaves out stays in the history. Only messages of
+    ``anthropic`` and ``bedrock`` change.
+
+    Attributes:
+        keep: the newest turns with reasoning before the running one that keep it, or ``all``.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+    keep: Annotated[int, Field(ge=1, le=2**32 - 1)] | Literal["all"] = 1
+
+
+class ToolRule(BaseModel):
+    """What holds for the results of one tool when levels fall by lines.
+
+    Of several settings that apply the first counts: superseded or excluded, protected, limited.
+    Results of ``page_in`` that were read again are superseded without a rule.
+
+    Attributes:
+        protect: its results stay whole while there is room for what is protected.
+        exclude: nothing of its results is kept once their step is lowered.
+        supersede_key: an argument that says what a call is about, such as ``path``: of calls with
+            an equal one only the newest result keeps anything.
+        max_tokens: tokens of lines that a lowered result keeps at most.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+    protect: bool = False
+    exclude: bool = False
+    supersede_key: Annotated[str, Field(max_length=200)] | None = None
+    max_tokens: Annotated[int, Field(ge=0, le=2**32 - 1)] | None = None
+
+
 class Cache(BaseModel):
     """How the provider's prompt cache is weighed.
 
@@ -313,7 +356,8 @@ class Policy(BaseModel):
         small_tokens: tokens of the free part below which it is small; the target goes from
             ``target`` here to ``small_target`` at a quarter of it.
         recent: share up to which the newest steps stay whole together.
-        recent_steps: most of the newest steps that stay whole; in a conversation one.
+        recent_steps: most of the newest steps that stay whole; one in a conversation where the free
+            part is small.
         newest: share up to which the newest message stays whole; of a longer one head and tail do.
         fragment: what an identifier is worth in a piece of a long line, beside a whole line.
         recall: share for lines that come back between two compactions, when the newest messages
@@ -323,6 +367,13 @@ class Policy(BaseModel):
         salience: how the salience that reports show is put together; it decides nothing.
         likelihood: how likely an identifier is needed again: what a line is worth.
         clearing: which tool uses are cleared, and when; ``clear-tool-uses`` only.
+        tools: what holds for the results of single tools, by their names; at most 1,000. For
+            ``adaptive``, and where other strategies go on as it.
+        thinking: how much earlier reasoning stays; None for all that its step allows.
+        server: the provider edits, not satchel: windows are whole, whatever the budget, and
+            ``as_kwargs()`` asks for the edits. With ``clear-tool-uses`` or ``thinking`` that is
+            ``context_management`` (``anthropic``, beta ``context-management-2025-06-27``), with
+            ``token-window`` it is ``truncation`` (``openai-responses``).
         cache: how the prompt cache is weighed.
         select: ``sticky``: windows only grow until levels fall. ``relevant``, for histories that
             are asked questions: at every call the passages that are out of the window and fit the
@@ -345,7 +396,7 @@ class Policy(BaseModel):
     small_target: _Share = 0.96
     small_tokens: Annotated[int, Field(ge=0, le=2**32 - 1)] = 8_000
     recent: _Share = 0.3
-    recent_steps: Annotated[int, Field(ge=0, le=2**32 - 1)] = 3
+    recent_steps: Annotated[int, Field(ge=0, le=2**32 - 1)] = 4
     newest: _Share = 0.5
     fragment: _Share = 0.6
     recall: _Share = 0.06
@@ -353,6 +404,9 @@ class Policy(BaseModel):
     salience: SalienceWeights = SalienceWeights()
     likelihood: Likelihoods = Likelihoods()
     clearing: Clearing = Clearing()
+    tools: Annotated[dict[str, ToolRule], Field(max_length=1_000)] = Field(default_factory=dict)
+    thinking: Thinking | None = None
+    server: bool = False
     cache: Cache = Cache()
     select: Literal["sticky", "relevant"] = "sticky"
     relevant: Annotated[float, Field(ge=0.0, le=0.9, allow_inf_nan=False)] = 0.5
@@ -364,6 +418,10 @@ class Policy(BaseModel):
             raise ValueError(message)
         if self.strategy == "sliding-window" and self.max_messages is None:
             message = "strategy sliding-window needs max_messages"
+            raise ValueError(message)
+        edits = self.strategy in {"clear-tool-uses", "token-window"} or self.thinking is not None
+        if self.server and not edits:
+            message = f"no provider edits as {self.strategy} does"
             raise ValueError(message)
         return self
 
@@ -386,8 +444,12 @@ class Policy(BaseModel):
         ``observation-masking``        the newest 10 tool results stay whole
         ``clear-tool-uses``            above 100,000 tokens all tool results but 3, as Anthropic's
                                        ``clear_tool_uses_20250919``
+        ``clear-thinking``             as the default, with reasoning of the newest turn before the
+                                       running one only: ``clear_thinking_20251015``
         ``relevant``                   as the default, with ``select="relevant"``
         ``clear-tool-uses:langchain``  the same as LangChain's ``ClearToolUsesEdit``
+        ``clear-tool-uses:server``     left to the provider, as are ``clear-thinking:server`` and
+                                       ``truncate-oldest:server``: see ``server``
         ============================== =========================================================
 
         Raises:
@@ -432,15 +494,20 @@ class Policy(BaseModel):
         settings = self.model_dump(mode="json", exclude_none=True)
         tables: list[tuple[str, dict[str, Any]]] = [("", settings)]
         for name, table in tables:
-            lines += ["", f"[{name}]"] if name else []
+            if name and not all(isinstance(one, dict) for one in table.values()):
+                lines += ["", f"[{name}]"]
             for key, value in table.items():
                 if isinstance(value, dict):
                     inner = cast("dict[str, Any]", value)
-                    tables.append((f"{name}.{key}" if name else key, inner))
+                    quoted = key if _BARE.fullmatch(key) else json.dumps(key)
+                    tables.append((f"{name}.{quoted}" if name else quoted, inner))
                 else:
                     lines.append(f"{key} = {_toml(value)}")
         return "\n".join(lines) + "\n"
 
+
+_BARE: Final = re.compile("[A-Za-z0-9_-]+")
+"""Keys that TOML takes without quotes."""
 
 _PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
     "adaptive": {},
@@ -472,12 +539,26 @@ _PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
         "clearing": {"trigger": {"type": "tool_uses", "value": 10}, "keep": 10},
     },
     "clear-tool-uses": {"strategy": "clear-tool-uses"},
+    "clear-thinking": {"thinking": {}},
     "relevant": {"select": "relevant"},
+    "clear-tool-uses:server": {"strategy": "clear-tool-uses", "server": True},
+    "clear-thinking:server": {"thinking": {}, "server": True},
+    "truncate-oldest:server": {"strategy": "token-window", "server": True},
     "clear-tool-uses:langchain": {
         "strategy": "clear-tool-uses",
         "clearing": {"clear_at_least_as": "stop"},
     },
 }
+
+
+_OURS: Final = {"thinking", "server"}
+"""Settings that the planner does not know: they concern what is sent."""
+
+
+def planner_settings(policy: Policy) -> dict[str, Any]:
+    """The policy as the planner reads it; where the provider edits, the planner does not."""
+    settings = policy.model_dump(mode="json", exclude_none=True, exclude=_OURS)
+    return {**settings, "strategy": "adaptive"} if policy.server else settings
 
 
 def _toml(value: str | float | list[str]) -> str:

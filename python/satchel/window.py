@@ -233,6 +233,8 @@ class Window:
         pages: what the window points to; the index of everything gone comes first.
         model: the model's name, for ``as_kwargs``.
         dialect: the dialect of ``messages``.
+        provider_edits: what ``as_kwargs`` asks the provider to edit, where the policy leaves that
+            to it: ``context_management`` or ``truncation``.
     """
 
     messages: list[Any]
@@ -248,6 +250,7 @@ class Window:
     pages: tuple[Page, ...] = field(repr=False)
     model: str
     dialect: str
+    provider_edits: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     @property
     def cache_breakpoints(self) -> tuple[int, ...]:

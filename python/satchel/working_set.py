@@ -31,6 +31,7 @@ from satchel._log_events import (
 )
 from satchel._page_calls import calls_in, results_of
 from satchel._page_reading import PAGE_TOOL_NAME, read_page, source_of
+from satchel._provider_edits import provider_edits, thinking_tail
 from satchel._stakes import ROUNDS, checked_stakes, claims, cost_of
 from satchel.counting import counter as counter_of
 from satchel.counting import resolved
@@ -440,6 +441,10 @@ class WorkingSet:
         model = self._said.get("model", self._assembler.model)
         checked = revision
         tail = era.core.unchanged_tail() if self._is_bound else None
+        thinking = self._assembler.policy.thinking
+        if thinking is not None and thinking.keep != "all" and not self._assembler.policy.server:
+            spared = thinking_tail(messages, thinking.keep)
+            tail = spared if tail is None else min(tail, spared)
         if tail is not None:
             counter = self._counter()
             # Where reasoning goes, older messages are others than before.
@@ -479,6 +484,7 @@ class WorkingSet:
             pages=era.pages(revision),
             model=model,
             dialect=era.dialect,
+            provider_edits=provider_edits(self._assembler.policy),
         )
 
     def page_in(

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 DIALECTS: tuple[Dialect, ...] = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
-PRESETS = ("observation-masking", "clear-tool-uses", "clear-tool-uses:langchain", "truncate-oldest")
+PRESETS = (
+    "observation-masking",
+    "clear-tool-uses",
+    "clear-tool-uses:langchain",
+    "truncate-oldest",
+    "clear-thinking",
+)
 
 
 def errors(messages: list[Any], dialect: str) -> list[str]:

@@ -75,6 +75,9 @@ def policy_windows(
 
 
 def check_run(transcript: satchel.Transcript, found: RunResult, share: float) -> None:
+    adaptive = found.outcomes["adaptive"]
+    assert adaptive.stub_share <= 0.2
+    assert 0 <= adaptive.worth <= adaptive.worth_bound
     facts = known(transcript)
     budget = facts.budget(share)
     assert (found.calls, found.budget) == (len(facts.calls), budget)

@@ -93,8 +93,8 @@ def test_json_stays_json(indent: int | None, ensure_ascii: bool) -> None:
 
 
 def test_literals_are_kept_first() -> None:
-    plain = trim_text(LOG, max_chars=300)
-    wanted = trim_text(LOG, max_chars=300, matching=("items/31 ", "items/44 "))
+    plain = trim_text(LOG, max_chars=340)
+    wanted = trim_text(LOG, max_chars=340, matching=("items/31 ", "items/44 "))
     assert "items/31 " not in plain.text
     assert "GET /items/31 200\n" in wanted.text
     assert "GET /items/44 200\n" in wanted.text

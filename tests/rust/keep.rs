@@ -83,7 +83,7 @@ proptest! {
                     assert!(edit.text.contains(&text[span.start as usize..span.end as usize]));
                 }
             });
-            prop_assert_eq!(edit.text.matches("page_in(").count(), 1);
+            prop_assert_eq!(edit.text.matches(&edit.pointer.to_string()).count(), 1);
         }
     }
 }
@@ -302,7 +302,7 @@ fn a_newest_result_without_room_shows_head_and_tail() {
     assert!(set.window(false).unwrap().tokens <= 900);
     let text = text_of(&render(&set, &messages));
     assert!(text.contains("it begins here\n") && text.contains("it ends here\n"));
-    assert!(text.contains(" lines: page_in("));
+    assert!(text.contains(" lines left out; page_in("));
 }
 
 /// A step of the `anthropic` dialect that thinks, calls and gets a result.
@@ -383,4 +383,232 @@ fn lines_that_the_newest_messages_need_come_back() {
     let window = render(&set, &messages);
     assert_eq!(window, render(&rebuilt, &messages));
     assert!(Json::from(window).to_string().contains(line));
+}
+
+/// A window in which most of `result` is left out, and what is left of it.
+fn left_of(result: &str, needed: &str) -> String {
+    let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
+    messages.extend(look(1, "src/shop", result));
+    // What was used in an action stays likely.
+    messages.extend(look(2, needed, "done"));
+    messages.extend(look(3, "src/shop", result));
+    for number in 4..12 {
+        messages.extend(look(number, "log", &noise(number * 100, 20)));
+    }
+    let mut set = set_of(Dialect::OpenAi, 1200);
+    let mut messages = messages.iter().enumerate();
+    while set.plan().compactions() == 0 {
+        let (index, message) = messages.next().unwrap();
+        set.append(read_one(Dialect::OpenAi, message, index))
+            .unwrap();
+    }
+    let edits = set.plan().shown().iter();
+    let edits = edits.flat_map(|shown| shown.edits.iter());
+    let mut texts = edits.filter(|edit| !edit.kept.is_empty() && edit.text.contains(needed));
+    texts.next().expect("nothing is left").text.to_string()
+}
+
+#[test]
+fn a_kept_line_brings_what_explains_it() {
+    let hunk = |file: &str, line: &str| {
+        let body: String = (0..40)
+            .map(|at| format!(" some words, part {at} of them\n"))
+            .collect();
+        format!(
+            "diff --git a/{file} b/{file}\n--- a/{file}\n+++ b/{file}\n@@ -1,40 +1,41 @@ fn start\n{body}{line}\n"
+        )
+    };
+    let diff = hunk("src/other.rs", "+plain words") + &hunk("src/pay.rs", "+use_ledger_44(now);");
+    let text = left_of(&diff, "use_ledger_44");
+    assert!(text.contains("+++ b/src/pay.rs\n") && text.contains("@@ -1,40 +1,41 @@ fn start\n"));
+
+    let body: String = (0..60).map(|at| format!("        step({at})\n")).collect();
+    let code = format!(
+        "import os\n\n\nclass Till:\n    def close(self):\n{body}        find_ledger_45(self)\n        return 1\n"
+    );
+    let text = left_of(&code, "find_ledger_45");
+    assert!(
+        text.contains("class Till:\n") && text.contains("    def close(self):\n"),
+        "{text}"
+    );
+
+    let rows: String = (0..60)
+        .map(|at| format!("| row {at} | all well |\n"))
+        .collect();
+    let table = format!("| name | state |\n|---|---|\n{rows}| row 60 | held_ledger_46 |\n");
+    let text = left_of(&table, "held_ledger_46");
+    assert!(text.contains("| name | state |\n"), "{text}");
+
+    let hits: String = (0..60)
+        .map(|at| format!("{at}: nothing of note\n"))
+        .collect();
+    let search = format!("src/a.rs\n{hits}\nsrc/till.rs\n{hits}812: call_ledger_47()\n");
+    let text = left_of(&search, "call_ledger_47");
+    assert!(text.contains("src/till.rs\n"), "{text}");
+
+    let items: Vec<Json> = (0..60)
+        .map(|at| json!({"state": "all well", "row": at}))
+        .collect();
+    let mut object = json!({"first": {"rows": items}, "second": {"owner": "cost_ledger_48"}});
+    object["second"]["words"] = json!("all well ".repeat(40));
+    let text = left_of(
+        &serde_json::to_string_pretty(&object).unwrap(),
+        "cost_ledger_48",
+    );
+    assert!(text.contains("  \"second\": {\n"), "{text}");
+}
+
+#[test]
+fn what_is_left_of_a_line_of_json_is_json() {
+    let items: Vec<Json> = (0..60)
+        .map(|at| json!({"state": "all well and nothing to report, as on the day before", "row": at}))
+        .collect();
+    let object = json!({"rows": items, "owner": "pay_ledger_49", "words": "all well ".repeat(99)});
+    let text = left_of(&object.to_string(), "pay_ledger_49");
+    let left: Json = serde_json::from_str(&text).unwrap();
+    assert_eq!(left["owner"], json!("pay_ledger_49"));
+    assert!(
+        text.contains("left out") && text.contains("page p_"),
+        "{text}"
+    );
+}
+
+#[test]
+fn every_gap_says_how_much() {
+    let lines = |from| (from..from + 30).map(|at| format!("all well in part {at} of it\n"));
+    let mut result: String = lines(0).collect();
+    result.push_str("see use_ledger_50 there\n");
+    result.extend(lines(30));
+    let text = left_of(&result, "use_ledger_50");
+    let markers: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("[… "))
+        .collect();
+    assert!(
+        markers[0].contains(" lines left out; page_in(\"p_"),
+        "{text}"
+    );
+    assert!(
+        markers[1..]
+            .iter()
+            .all(|marker| marker.ends_with(" lines]")),
+        "{text}"
+    );
+    let amount = |marker: &str| {
+        marker[4..]
+            .trim_start()
+            .split(' ')
+            .next()
+            .unwrap()
+            .parse::<usize>()
+    };
+    let all = amount(markers[0]).unwrap();
+    let shown = text.lines().filter(|line| !line.starts_with("[… ")).count();
+    assert_eq!(all + shown, 61);
+}
+
+/// The policy with rules for one tool.
+fn with_rule(tool: &str, rule: Json) -> Policy {
+    serde_json::from_value(json!({"tools": {tool: rule}})).unwrap()
+}
+
+/// The window of a run that looks at a till again and again, with a rule for what it looks with.
+fn ruled(rule: Json, looks: usize) -> String {
+    let line = |at: usize| format!("till_{at} lives in shop/till_{at}.rs\n");
+    let result = format!("{}{}", (10..14).map(line).collect::<String>(), noise(0, 40));
+    let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
+    for number in 0..looks {
+        messages.extend(look(number, "shop", &result));
+    }
+    // Used in an action, they are likely needed.
+    messages.extend(look(50, "shop/till_10.rs", "fine"));
+    messages.extend(look(51, "shop/till_11.rs", "fine"));
+    messages.extend(look(52, "shop", &result));
+    for number in 60..66 {
+        messages.push(json!({"role": "assistant", "content": noise(number * 100, 20)}));
+        messages.push(json!({"role": "user", "content": "go on"}));
+    }
+    let policy = with_rule("look", rule);
+    let mut set = WorkingSet::new(settings(Dialect::OpenAi, 1600, policy)).unwrap();
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    let figures = set.window(false).unwrap();
+    assert!(figures.compactions > 0 && figures.tokens <= 1600);
+    text_of(&render(&set, &messages))
+}
+
+#[test]
+fn rules_for_tools_hold() {
+    assert!(ruled(json!({}), 1).contains("till_10 lives in shop/till_10.rs\n"));
+    let kept = ruled(json!({"protect": true}), 0);
+    assert!(kept.contains(&noise(0, 40)), "{kept}");
+    let kept = ruled(json!({"exclude": true}), 1);
+    assert!(!kept.contains("till_10 lives in"), "{kept}");
+    let kept = ruled(json!({"max_tokens": 10}), 1);
+    let lines = kept
+        .lines()
+        .filter(|line| line.contains(" lives in "))
+        .count();
+    assert!(lines <= 1, "{kept}");
+    // Of calls with an equal argument the newest counts.
+    let kept = ruled(json!({"supersede_key": "path", "protect": true}), 3);
+    assert_eq!(kept.matches(&noise(0, 40)).count(), 1, "{kept}");
+}
+
+#[test]
+fn a_stub_says_what_it_was() {
+    let clearing = json!({"trigger": {"type": "tool_uses", "value": 1}, "keep": 1});
+    let policy = json!({"strategy": "clear-tool-uses", "clearing": clearing});
+    let policy = serde_json::from_value(policy).unwrap();
+    let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
+    messages.extend(look(1, "src/till.rs", &noise(0, 60)));
+    messages.extend(look(2, "log", &noise(100, 60)));
+    let mut set = WorkingSet::new(settings(Dialect::OpenAi, 9000, policy)).unwrap();
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    set.window(false).unwrap();
+    let window = render(&set, &messages);
+    let stub = window[2]["content"].as_str().unwrap();
+    assert!(
+        stub.starts_with("[… look src/till.rs: 100000 ticks passed"),
+        "{stub}"
+    );
+    assert!(stub.contains("; 60 lines left out; page_in(\"p_"), "{stub}");
+    assert_eq!(stub.lines().count(), 1);
+    assert_eq!(window[4], messages[4]);
+}
+
+#[test]
+fn a_page_that_is_read_again_and_again_stays_readable_and_once() {
+    let page = format!("vault_ledger_7 is in vault/ledger_7.rs\n{}", noise(0, 12));
+    let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
+    for number in 0..20 {
+        messages.extend(look(number, "log", &noise(number * 100, 12)));
+    }
+    let mut set = set_of(Dialect::OpenAi, 1500);
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    for round in 0..30usize {
+        let id = format!("page_{round}");
+        let arguments = json!({"pointer": "p_123456789012345678"}).to_string();
+        let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": id,
+            "type": "function", "function": {"name": "page_in", "arguments": arguments}}]});
+        let result = json!({"role": "tool", "tool_call_id": id, "content": page});
+        for message in [call, result] {
+            set.append(read_one(Dialect::OpenAi, &message, messages.len()))
+                .unwrap();
+            messages.push(message);
+        }
+        let figures = set.window(false).unwrap();
+        assert!(figures.tokens <= 1500);
+        let text = text_of(&render(&set, &messages));
+        // The newest reading is whole: nobody has to ask for it again.
+        assert!(text.contains(&page), "round {round}: {text}");
+    }
+    assert!(set.plan().compactions() > 2);
+    // Between compactions windows only grow; each compaction keeps nothing of what was read before.
+    let edits = set
+        .plan()
+        .shown()
+        .iter()
+        .flat_map(|shown| shown.edits.iter());
+    let old = edits.filter(|edit| edit.text.contains("vault_ledger_7 is in"));
+    assert_eq!(old.count(), 0);
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use satchel_core::prune::structure::{
-    Structure, Unit, boost_matching, detect, outline, render, stub_line, trim, units,
+    Structure, Stub, Unit, boost_matching, detect, outline, render, trim, units,
 };
 use serde_json::Value;
 
@@ -143,14 +143,16 @@ fn read_lines(
             (_, 1) => "line",
             _ => "lines",
         };
+        // Only the first marker says what it is.
+        let said = if markers == 0 { " left out" } else { "" };
         let range = if count == 1 {
             format!("({at})")
         } else {
             format!("({}-{at})", first + 1)
         };
         assert!(
-            marker.contains(&format!("… {count} {noun} left out {range}"))
-                || marker.contains(&format!("\"…\":\"{count} {noun} left out {range}")),
+            marker.contains(&format!("… {count} {noun}{said} {range}"))
+                || marker.contains(&format!("\"…\":\"{count} {noun}{said} {range}")),
             "{marker:?} stands for {count} {noun} {range}"
         );
         assert!(marker.len() < span.len());
@@ -272,8 +274,19 @@ fn check(text: &str, structure: Structure, seed: u64, share: u64) {
             }
         }
     }
-    let stub = stub_line(text, structure, "tool", "p_42");
-    assert_eq!(stub.lines().count(), 1);
+    let stub = Stub {
+        what: "tool",
+        names: None,
+        amount: "all of it left out",
+        pointer: "p_42",
+        max_chars: 200,
+    };
+    let line = stub.line(text);
+    assert_eq!(line.lines().count(), 1);
+    assert!(
+        line.ends_with("; page_in(\"p_42\")]") && line.chars().count() <= 210,
+        "{line}"
+    );
 }
 
 proptest! {
@@ -387,7 +400,7 @@ fn a_single_long_line_keeps_both_ends() {
     assert!(
         trimmed
             .text
-            .contains("characters left out; all of it: page_in(\"p_42\")")
+            .contains("characters left out; page_in(\"p_42\")")
     );
     let fits = |text: &str| Ok(text.chars().count() <= 7);
     assert_eq!(

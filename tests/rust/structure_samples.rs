@@ -1,8 +1,7 @@
 //! A sample of every structure, in English and Korean, and what must be kept of it.
 
 use satchel_core::prune::structure::{
-    Structure, boost_matching, detect, outline, placeholder_arguments, render, saves, stub_line,
-    units,
+    Structure, Stub, boost_matching, detect, outline, render, saves, units,
 };
 
 pub const JSON: &str = r#"{"status": "partial", "total": 6, "orders": [
@@ -554,11 +553,29 @@ fn literals_come_first() {
 
 #[test]
 fn a_stub_is_one_line_with_what_it_was() {
-    let line = |text: &str, tool: &str| stub_line(text, detect(text), tool, "p_7");
-    assert_eq!(
-        line(LOG, "bash: make\nrun"),
-        "[paged out: bash: make run: 2026-03-01 09:00:06 ERROR shop.pay 결제 실패: card 4471 refused by bank; \
-         has shop.stop, shop.start, shop.http, api/items/17; 14 lines, 839 bytes; page_in(\"p_7\")]"
+    let line = |text: &str, what: &str| {
+        let amount = format!("{} lines left out", text.lines().count());
+        let stub = Stub {
+            what,
+            names: None,
+            amount: &amount,
+            pointer: "p_7",
+            max_chars: 260,
+        };
+        stub.line(text)
+    };
+    let log = line(LOG, "bash: make\nrun");
+    assert_holds(
+        &log,
+        &[
+            "[… bash: make run: 2026-03-01 09:00:06 ERROR shop.pay 결제 실패",
+            "; has ",
+        ],
+        &["\n"],
+    );
+    assert!(
+        log.ends_with("; 14 lines left out; page_in(\"p_7\")]"),
+        "{log}"
     );
     for (tool, text, wanted) in [
         ("get_orders", JSON, "\"status\": \"partial\", \"total\": 6"),
@@ -574,29 +591,22 @@ fn a_stub_is_one_line_with_what_it_was() {
             "6 matches in 3 files: src/cart.py, src/pay.py, tests/test_cart.py",
         ),
         ("read cart.py", CODE, "class Cart:"),
-        ("", TEXT, "[paged out: text: # 배송 정책"),
+        ("", TEXT, "[… # 배송 정책"),
     ] {
         let stub = line(text, tool);
         assert_holds(&stub, &[wanted, tool, "; page_in(\"p_7\")]"], &["\n"]);
         assert!(stub.chars().count() < 400);
     }
-    assert_eq!(
-        line("", "x"),
-        "[paged out: x; 0 lines, 0 bytes; page_in(\"p_7\")]"
-    );
-}
-
-#[test]
-fn arguments_are_whole_or_one_object() {
-    let arguments = serde_json::json!({"path": "a.py", "content": "x".repeat(400)}).to_string();
-    assert_eq!(
-        placeholder_arguments(&arguments, 99, "p_7").unwrap(),
-        r#"{"paged_out":"p_7","tokens":99}"#
-    );
-    assert_eq!(
-        placeholder_arguments("{\"path\": \"a.py\"}", 5, "p_7"),
-        None
-    );
+    assert_eq!(line("", "x"), "[… x; 0 lines left out; page_in(\"p_7\")]");
+    // Where there is no room for more it says what every marker says.
+    let least = Stub {
+        what: "read src/cart.py",
+        names: Some(&["Cart".to_owned()]),
+        amount: "9 lines left out",
+        pointer: "p_7",
+        max_chars: 40,
+    };
+    assert_eq!(least.line(CODE), "[… 9 lines left out; page_in(\"p_7\")]");
 }
 
 #[test]
@@ -606,10 +616,12 @@ fn a_pointer_cannot_break_out() {
     let units = units(JSON, Structure::Json);
     let text = render(JSON, Structure::Json, &units, &kept, pointer);
     serde_json::from_str::<serde_json::Value>(&text).unwrap();
-    assert_eq!(
-        stub_line(LOG, Structure::Log, "a\u{2028}b\r\nc", pointer)
-            .lines()
-            .count(),
-        1
-    );
+    let stub = Stub {
+        what: "a\u{2028}b\r\nc",
+        names: None,
+        amount: "14 lines left out",
+        pointer,
+        max_chars: 200,
+    };
+    assert_eq!(stub.line(LOG).lines().count(), 1);
 }

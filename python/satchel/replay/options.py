@@ -19,7 +19,7 @@ from satchel._arguments import (
 )
 from satchel.counting import counter as counter_of
 from satchel.errors import InputError
-from satchel.policy import Policy
+from satchel.policy import Policy, planner_settings
 from satchel.replay.measures import LIMIT, LOT, REFERENCE
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _contender(policy: str | Policy) -> str:
     if not isinstance(cast("object", policy), Policy):
         message = f"policies must hold names and policies, one is {shown(policy)}"
         raise invalid(message)
-    return policy.model_dump_json(exclude_none=True)
+    return json.dumps(planner_settings(policy))
 
 
 def name_of(contender: str) -> str:

@@ -89,6 +89,9 @@ class Outcome:
         steady_calls: calls after the first without a compaction.
         stable_calls: those whose window begins with the whole window before.
         stub_share: the largest share of the tokens so far that stubs took.
+        worth: what the lines are worth that the compactions kept, summed, by the policy's own
+            likelihoods; 0 where lines are not what is chosen.
+        worth_bound: what no choice of lines within the same room could exceed.
         shots: each call, for the runs that are shown as pictures.
         worst: the long references that were missed most often, for the same runs.
     """
@@ -117,6 +120,8 @@ class Outcome:
     steady_calls: int
     stable_calls: int
     stub_share: float
+    worth: float
+    worth_bound: float
     shots: tuple[Shot, ...] = field(default=(), repr=False)
     worst: tuple[Worst, ...] = field(default=(), repr=False)
 

@@ -6,15 +6,22 @@
 //! a line that is not visible any more is not offered.
 
 mod outcome;
+mod rules;
+mod structure;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use self::rules::{Ruling, rulings};
+
 use crate::coverage::{Group, Instance, Line};
+use crate::elements::Elements;
 use crate::error::Result;
 use crate::level::Level;
 use crate::message::{Part, PartKind};
 use crate::node::Text;
 use crate::plan::{Plan, Settings, hard_reason, is_protected};
+use crate::policy::Ablation;
 use crate::prune::text::head_and_tail;
 use crate::salience::identifiers::name_parts;
 use crate::salience::index::{Index, LineAt, NameMap, Names, is_read, scan, scan_lines};
@@ -32,8 +39,8 @@ const LONG_LINE: usize = 200;
 /// Bytes that a fragment shows before and after its identifier.
 const FRAGMENT_BYTES: usize = 48;
 
-/// Bytes of what stands between two kept lines that are kept as well.
-const GAP_BYTES: u32 = 4;
+/// Bytes of what stands between two kept lines that are kept as well: a marker takes as many.
+const GAP_BYTES: u32 = 13;
 
 /// Newest messages whose words and identifiers count as present.
 const NEWEST: usize = 3;
@@ -137,6 +144,24 @@ fn whole_lines_from(text: &str, at: usize) -> u32 {
     at as u32
 }
 
+/// What of a text that is too long says most without a look at what is needed: its head and its
+/// tail, or the most telling elements of JSON.
+fn best_of(text: &str, max_bytes: usize) -> Vec<Span> {
+    if text.len() > max_bytes
+        && let Some(elements) = Elements::of(text)
+    {
+        return elements.outline(text, max_bytes);
+    }
+    let Some((head, tail)) = head_and_tail(text, max_bytes) else {
+        return Vec::new();
+    };
+    let head = whole_lines_up_to(text, head.len());
+    let tail = whole_lines_from(text, text.len() - tail.len());
+    let end = text.strip_suffix('\n').unwrap_or(text).len() as u32;
+    let spans = [Span::new(0, head), Span::new(tail.min(end), end)];
+    spans.into_iter().filter(|span| span.bytes() > 0).collect()
+}
+
 /// The best use of `room`.
 ///
 /// # Errors
@@ -178,6 +203,7 @@ pub(crate) fn keep<T: Text>(
         spans: Vec::new(),
         pieces: Vec::new(),
         steps: Vec::new(),
+        rulings: rulings(transcript, settings, plan, soft),
         standing: Vec::new(),
         places: Vec::new(),
         fragments: Vec::new(),
@@ -192,7 +218,7 @@ pub(crate) fn keep<T: Text>(
 }
 
 /// A marker as long as any: what it costs to leave lines out.
-const MARKER_SAMPLE: &str = "[… 120 of 160 lines: page_in(\"p_123456789012345678\")]";
+const MARKER_SAMPLE: &str = "[… 120 lines left out; page_in(\"p_123456789012345678\")]";
 
 /// A part that can be replaced.
 struct Piece {
@@ -232,6 +258,8 @@ struct Keeper<'a, T> {
     spans: Vec<Span>,
     pieces: Vec<Piece>,
     steps: Vec<Step>,
+    /// What rules make of the results of tools, by their parts.
+    rulings: BTreeMap<u32, Ruling>,
     /// Lines of user text that read like standing instructions, and how much.
     standing: Vec<(Claim, u32)>,
     /// Identifiers on long lines.
@@ -257,6 +285,8 @@ const SHORT_ANSWER: usize = 400;
 
 /// An identifier on a long line.
 struct Placed {
+    /// Index of its part.
+    part: u32,
     /// The line in the instance.
     line: u32,
     /// Its number.
@@ -296,7 +326,10 @@ impl<T: Text> Keeper<'_, T> {
         let mut first = soft.len();
         let mut tokens = 0;
         let steps = match self.squeeze {
-            Squeeze::None if self.transcript.is_conversation() => {
+            Squeeze::None
+                if self.transcript.is_conversation()
+                    && self.room.free < u64::from(policy.small_tokens) =>
+            {
                 policy.recent_steps.min(1) as usize
             }
             Squeeze::None => policy.recent_steps as usize,
@@ -326,12 +359,17 @@ impl<T: Text> Keeper<'_, T> {
             is_newest && self.squeeze == Squeeze::None && newest_tokens <= share(policy.newest);
         let mut floor = u64::from(shown.placeholder_tokens);
         let mut free_names = Vec::new();
+        let mut holds_protected = false;
         let mut edits = shown.edits.iter().peekable();
         for message in bounds.first as usize..bounds.end as usize {
             floor += u64::from(self.transcript.rows()[message].overhead);
             for part in self.transcript.part_range(message) {
                 let edit = edits.next_if(|edit| edit.part as usize == part);
+                let is_protected_result = self.squeeze == Squeeze::None
+                    && self.rulings.get(&(part as u32)) == Some(&Ruling::Protected);
+                holds_protected |= is_protected_result;
                 let stays = is_recent
+                    || is_protected_result
                     || (newest_stays && message == newest)
                     || (is_protected(self.transcript, message)
                         && self.transcript.all_parts()[part].kind != PartKind::Result);
@@ -343,7 +381,11 @@ impl<T: Text> Keeper<'_, T> {
         let start = self.instance.names.len() as u32;
         self.instance.names.extend(free_names);
         let end = self.instance.names.len() as u32;
+        if policy.is_without(Ablation::Opening) {
+            floor = 0;
+        }
         let must_stay = is_newest
+            || holds_protected
             || is_recent
             || (bounds.first as usize..bounds.end as usize)
                 .any(|message| is_protected(self.transcript, message));
@@ -456,10 +498,14 @@ impl<T: Text> Keeper<'_, T> {
             (per_byte * f64::from(bytes + 1) * UNIT as f64).ceil() as u32 + UNIT as u32 / 2
         };
         let kept = edit.map(|edit| &edit.kept[..]);
+        let is_worthless = self.rulings.get(&(part as u32)) == Some(&Ruling::Worthless);
         // Whole, a part has no marker.
         let is_one = edit.is_none() && !text.trim_end().contains('\n');
         let whole = (u64::from(content.tokens - least) * UNIT).max(1) as u32;
         self.read_lines(message, part, content, text, kept, |keeper, line, names| {
+            if is_worthless {
+                return;
+            }
             let words = &text[line.start as usize..line.end as usize];
             let claim = keeper.claim(message, content, text.len(), words);
             if !names.is_empty() || claim.is_some() {
@@ -474,17 +520,9 @@ impl<T: Text> Keeper<'_, T> {
             // A newest message that leaves no room: its head and its tail.
             let parts = self.transcript.parts(message).len() as u64;
             let tokens = (self.room.target / 2 / parts.max(1)).max(16) as f64;
-            if let Some((head, tail)) = head_and_tail(text, (tokens / per_byte) as usize) {
-                let head = whole_lines_up_to(text, head.len());
-                let tail = whole_lines_from(text, text.len() - tail.len());
-                let end = text.strip_suffix('\n').unwrap_or(text).len() as u32;
-                for span in [Span::new(0, head), Span::new(tail.min(end), end)] {
-                    if span.bytes() == 0 {
-                        continue;
-                    }
-                    let number = self.push_line(group, span, cost(span.bytes()), &mut Vec::new());
-                    self.instance.forced.push(number);
-                }
+            for span in best_of(text, (tokens / per_byte) as usize) {
+                let number = self.push_line(group, span, cost(span.bytes()), &mut Vec::new());
+                self.instance.forced.push(number);
             }
         }
     }
@@ -532,6 +570,7 @@ impl<T: Text> Keeper<'_, T> {
     ) {
         let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count() as u32 + 1;
         let row = self.transcript.rows()[message];
+        let policy = &self.settings.policy;
         let mut number = 0;
         let mut names = Vec::new();
         let mut next = kept.unwrap_or(&[]).iter().peekable();
@@ -555,11 +594,18 @@ impl<T: Text> Keeper<'_, T> {
                 let Some(known) = self.moment.index.get(identifier.hash).copied() else {
                     continue;
                 };
-                if known.newest as usize != message || self.pinned.contains(&identifier.hash) {
+                let is_old = known.newest as usize != message;
+                if (is_old && !policy.is_without(Ablation::Newest))
+                    || self.pinned.contains(&identifier.hash)
+                {
                     continue;
                 }
                 let next_number = self.instance.values.len() as u32;
-                let number_of = *self.numbers.entry(identifier.hash).or_insert(next_number);
+                let number_of = if policy.is_without(Ablation::Coverage) {
+                    next_number
+                } else {
+                    *self.numbers.entry(identifier.hash).or_insert(next_number)
+                };
                 if number_of == next_number || known.line == line {
                     let spot = *spot.get_or_insert_with(|| {
                         let present = |hash: &u64| self.moment.newest_names.contains(hash);
@@ -578,6 +624,7 @@ impl<T: Text> Keeper<'_, T> {
                 names.push(number_of);
                 if is_long {
                     self.places.push(Placed {
+                        part: part as u32,
                         line: self.instance.lines.len() as u32,
                         name: number_of,
                         span: Span::new(identifier.start as u32, identifier.end as u32),

@@ -1,5 +1,7 @@
 //! What a caller may set about the choice. Data only: every number has its reason beside it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -87,8 +89,8 @@ pub struct Policy {
     pub small_tokens: u32,
     /// Share of (budget − pinned) up to which the newest steps stay whole.
     pub recent: f64,
-    /// Most of the newest steps that stay whole; in a conversation one, since there the newest step is
-    /// mostly the user's, which stays anyway.
+    /// Most of the newest steps that stay whole; one in a conversation where (budget − pinned) is
+    /// small, since there the newest step is mostly the user's, which stays anyway.
     pub recent_steps: u32,
     /// What an identifier is worth in a piece of a long line, beside one in a whole line.
     pub fragment: f64,
@@ -105,12 +107,48 @@ pub struct Policy {
     pub likelihood: Likelihoods,
     /// Which tool uses are cleared, and when; `clear-tool-uses` only.
     pub clearing: Clearing,
+    /// What holds for the results of single tools, by their names; at most 1,000.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, ToolRule>,
+    /// What the choice does without; only for measurements.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<Ablation>,
     /// How the prompt cache is weighed.
     pub cache: Cache,
     /// What is shown beside what the levels leave.
     pub select: Select,
     /// Share of (budget − pinned) for what fits the question; levels fall within the rest.
     pub relevant: f64,
+}
+
+/// What holds for the results of one tool when levels fall by lines. Later settings give way to
+/// earlier ones: superseded or excluded, protected, limited.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolRule {
+    /// Its results stay whole while there is room for what is protected.
+    pub protect: bool,
+    /// Nothing of its results is kept once their step is lowered.
+    pub exclude: bool,
+    /// An argument that says what a call is about: of calls with an equal one only the newest result
+    /// keeps anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supersede_key: Option<String>,
+    /// Tokens of its lines that a lowered result keeps at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+}
+
+/// What the choice does without, to see what it is worth; only for measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ablation {
+    /// A name counts on every line, not only on the first that is kept.
+    Coverage,
+    /// Every copy of a name counts, not only the newest.
+    Newest,
+    /// Opening a step costs nothing.
+    Opening,
 }
 
 /// The likelihoods for the two kinds of conversation.
@@ -143,7 +181,7 @@ impl Default for Policy {
             small_target: 0.96,
             small_tokens: 8_000,
             recent: 0.3,
-            recent_steps: 3,
+            recent_steps: 4,
             fragment: 0.6,
             recall: 0.06,
             newest: 0.5,
@@ -151,6 +189,8 @@ impl Default for Policy {
             salience: SalienceWeights::default(),
             likelihood: Likelihoods::default(),
             clearing: Clearing::default(),
+            tools: BTreeMap::new(),
+            without: Vec::new(),
             cache: Cache::default(),
             select: Select::default(),
             relevant: 0.5,
@@ -164,7 +204,15 @@ impl Default for Policy {
 /// `bench_replay.py` on short runs of a coding agent at 25 %: HIT .77 at a target of .80, .79 at .70.
 const MOST_BELOW: f64 = 0.1;
 
+/// Most tools that have rules.
+const MOST_TOOLS: usize = 1_000;
+
 impl Policy {
+    /// Whether the choice does without something, for a measurement.
+    pub(crate) fn is_without(&self, ablation: Ablation) -> bool {
+        self.without.contains(&ablation)
+    }
+
     /// Share of (budget − pinned) that levels may take.
     fn own_share(&self) -> f64 {
         match self.select {
@@ -229,6 +277,15 @@ impl Policy {
             }
         }
         self.clearing.validate()?;
+        if self.tools.len() > MOST_TOOLS {
+            return Err(Error::new(
+                ErrorKind::InvalidValue,
+                format!(
+                    "policy has rules for {} tools, most {MOST_TOOLS}",
+                    self.tools.len()
+                ),
+            ));
+        }
         self.cache.validate()?;
         if self.strategy == Strategy::SlidingWindow && self.max_messages.is_none() {
             return Err(Error::new(

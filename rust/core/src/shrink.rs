@@ -4,13 +4,17 @@
 //! lines, each as it was, with one note; arguments become one placeholder object; reasoning and
 //! blocks of unknown kind are never touched.
 
+use crate::elements::Elements;
 use crate::error::Result;
+use crate::marker::{self, CHARACTERS, LINES, TOKENS, amount};
 use crate::message::{Body, Part, PartKind};
 use crate::node::{Text, Value};
 use crate::page::Pointer;
 use crate::plan::Settings;
+use crate::prune::structure::Stub;
 use crate::tokens::Counter;
 use crate::tokens::chat::{argument_tokens, replaced_arguments};
+use crate::tool_use::{ToolUse, key_argument, tool_uses};
 use crate::transcript::Transcript;
 
 /// Bytes of a part's text, without the line end after them.
@@ -64,35 +68,74 @@ pub struct PartEdit {
     pub kept: Box<[Span]>,
 }
 
-/// Edits that keep only some spans of parts: `wanted` holds the part, its message and the spans, in
-/// order of the parts. One batched count for all of them.
+/// What is wanted of one part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Index of the part in [`Transcript::all_parts`].
+    pub part: u32,
+    /// Raw index of its message.
+    pub message: u32,
+    /// What is kept of its text, sorted; nothing makes it a stub.
+    pub kept: Vec<Span>,
+    /// What a stub names, the likeliest needed first; `None` for what stands where the text says
+    /// most.
+    pub names: Option<Vec<String>>,
+    /// Whether a stub says no more than how much there was and where it is.
+    pub is_least: bool,
+}
+
+impl Wanted {
+    /// A stub.
+    pub fn nothing(part: u32, message: u32) -> Self {
+        Self {
+            part,
+            message,
+            ..Self::default()
+        }
+    }
+}
+
+/// Edits that keep only some spans of parts, in order of the parts. One batched count for all of them.
 ///
 /// # Errors
 /// `counter_failed`, only from a foreign counter.
 pub fn edited<T: Text>(
     transcript: &Transcript<T>,
     settings: &Settings,
-    wanted: &[(u32, u32, Vec<Span>)],
+    wanted: &[Wanted],
 ) -> Result<Vec<PartEdit>> {
     let mut edits = Vec::with_capacity(wanted.len());
-    for (part, message, kept) in wanted {
-        let content = &transcript.all_parts()[*part as usize];
-        let offset = *part as usize - transcript.part_range(*message as usize).start;
-        let pointer = settings.key.pointer(*message as usize, offset, content);
+    let mut uses: (u32, Vec<ToolUse>) = (u32::MAX, Vec::new());
+    for one in wanted {
+        let (part, message, kept) = (one.part as usize, one.message as usize, &one.kept);
+        let content = &transcript.all_parts()[part];
+        let offset = part - transcript.part_range(message).start;
+        let pointer = settings.key.pointer(message, offset, content);
         let mut tokens = 0;
         let text = if content.kind == PartKind::Call {
             let arguments = argument_tokens(content, &settings.counter)?;
-            let text = format!("{{\"paged_out\":\"{pointer}\",\"tokens\":{arguments}}}");
+            let text = marker::arguments(pointer, arguments);
             let new = replaced_arguments(&text, &settings.counter)?;
             tokens = content.tokens.saturating_sub(arguments) + new;
             text
+        } else if kept.is_empty() {
+            let step = transcript.rows()[message].step;
+            if content.kind == PartKind::Result && uses.0 != step && !one.is_least {
+                uses = (step, tool_uses(transcript, step));
+            }
+            with_text(&content.body, |text| {
+                let what = what_it_was(transcript, one, &uses.1);
+                stub(content, text, pointer, one, &what)
+            })
         } else {
             with_text(&content.body, |text| {
-                shortened(content, text, kept, pointer)
+                Elements::of(text)
+                    .and_then(|pieces| pieces.written(text, kept, &pointer.to_string()))
+                    .unwrap_or_else(|| shortened(content, text, kept, pointer))
             })
         };
         edits.push(PartEdit {
-            part: *part,
+            part: one.part,
             text: text.into(),
             tokens,
             pointer,
@@ -166,8 +209,8 @@ fn block_texts<T: Text>(value: &Value<T>) -> String {
     out
 }
 
-/// The kept lines of a text. Where something is left out first stands what was left out and where
-/// it is, where something is left out again a sign.
+/// The kept lines of a text. Where something is left out first a marker says how much of all of it
+/// is, and where it is; where something is left out again a marker says how much.
 fn shortened<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) -> String {
     let note = note(part, text, kept, pointer);
     let mut out = String::new();
@@ -183,8 +226,8 @@ fn shortened<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointe
             out.push_str(&note);
             out.push('\n');
             is_noted = true;
-        } else if is_gap && is_at_line(text, start) {
-            out.push_str("…\n");
+        } else if is_gap {
+            push_gap(&mut out, gap);
         }
         if !is_at_line(text, start) {
             out.push('…');
@@ -198,18 +241,73 @@ fn shortened<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointe
     }
     if !is_noted {
         out.push_str(&note);
-    } else if text.get(end..).is_some_and(|rest| !rest.trim().is_empty()) {
-        out.push('…');
+    } else if let Some(rest) = text.get(end..).filter(|rest| !rest.trim().is_empty()) {
+        push_gap(&mut out, rest);
+        out.pop();
     }
     out
+}
+
+/// The most characters that a stub says beside amount and pointer, and the share of its original
+/// that it takes at most.
+const STUB_CHARS: usize = 200;
+const STUB_SHARE: usize = 8;
+
+/// The tool of a result and the argument that says most, or nothing.
+fn what_it_was<T: Text>(transcript: &Transcript<T>, wanted: &Wanted, uses: &[ToolUse]) -> String {
+    let Ok(at) = uses.binary_search_by_key(&wanted.part, |one| one.result) else {
+        return String::new();
+    };
+    let tool = uses[at].tool.clone().unwrap_or_default();
+    let argument = uses[at].call.map_or_else(String::new, |call| {
+        key_argument(&transcript.all_parts()[call as usize])
+    });
+    format!("{tool} {argument}")
+}
+
+/// One line for a part of which nothing is kept.
+fn stub<T: Text>(
+    part: &Part<T>,
+    text: &str,
+    pointer: Pointer,
+    wanted: &Wanted,
+    what: &str,
+) -> String {
+    let is_text = matches!(part.kind, PartKind::Text | PartKind::Result);
+    let max_chars = (text.len() / STUB_SHARE).min(STUB_CHARS);
+    if !is_text || wanted.is_least {
+        return note(part, text, &[], pointer);
+    }
+    Stub {
+        what,
+        names: wanted.names.as_deref(),
+        amount: &amount_of(part, text, &[]),
+        pointer: &pointer.to_string(),
+        max_chars,
+    }
+    .line(text)
+}
+
+/// What is left out between two kept lines; pieces of one line have their own signs.
+fn push_gap(out: &mut String, gap: &str) {
+    let lines = gap.lines().filter(|line| !line.trim().is_empty()).count();
+    if gap.contains('\n') {
+        out.push_str(&marker::marker(&amount(lines, LINES, true), ""));
+        out.push('\n');
+    }
 }
 
 fn is_at_line(text: &str, at: usize) -> bool {
     at == 0 || text.as_bytes()[at - 1] == b'\n'
 }
 
-/// What was left out of a text, how much of it, and where all of it is.
+/// The marker that says how much was left out of a text and where all of it is.
 fn note<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) -> String {
+    marker::marker(&amount_of(part, text, kept), &pointer.to_string())
+}
+
+/// How much of a part is left out.
+fn amount_of<T: Text>(part: &Part<T>, text: &str, kept: &[Span]) -> String {
     let what = match part.kind {
         PartKind::Result if part.is_error => "failed result, ",
         PartKind::Image => "image, ",
@@ -221,17 +319,17 @@ fn note<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) ->
         .iter()
         .filter_map(|span| text.get(span.start as usize..span.end as usize));
     let lines = text.lines().count();
-    let shown: usize = words.clone().map(|words| words.lines().count()).sum();
-    let amount = match (lines, kept.is_empty()) {
-        (0, _) => format!("{} tokens", part.tokens),
-        (1, true) => format!("{} characters", text.chars().count()),
-        (1, false) => {
+    let amount = match lines {
+        0 => amount(part.tokens as usize, TOKENS, false),
+        1 => {
             let all = text.chars().count();
             let shown: usize = words.map(|words| words.chars().count()).sum();
-            format!("{} of {all} characters", all.saturating_sub(shown))
+            amount(all.saturating_sub(shown), CHARACTERS, false)
         }
-        (_, true) => format!("{lines} lines"),
-        _ => format!("{} of {lines} lines", lines.saturating_sub(shown)),
+        _ => {
+            let shown: usize = words.map(|words| words.lines().count()).sum();
+            amount(lines.saturating_sub(shown), LINES, false)
+        }
     };
-    format!("[… {what}{amount}: page_in(\"{pointer}\")]")
+    format!("{what}{amount}")
 }

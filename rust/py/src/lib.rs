@@ -12,6 +12,7 @@ mod describe;
 mod error;
 mod gil;
 mod langchain;
+mod likelihood;
 mod lint;
 mod message_tokens;
 mod node;
@@ -50,6 +51,8 @@ mod _core {
     use crate::error::error_codes;
     #[pymodule_export]
     use crate::langchain::approximate_fit;
+    #[pymodule_export]
+    use crate::likelihood::{identifiers_of, likelihood_rows};
     #[pymodule_export]
     use crate::lint::{PyLintProgress, lint_rows, lint_rules};
     #[pymodule_export]

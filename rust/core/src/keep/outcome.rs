@@ -2,13 +2,29 @@
 
 use std::ops::Range;
 
-use super::{FRAGMENT_BYTES, GAP_BYTES, Keeper, Kept, Outcome, Squeeze, Step, UNIT};
+use super::rules::Ruling;
+use super::structure::explained;
+use super::{FRAGMENT_BYTES, GAP_BYTES, Keeper, Kept, Outcome, Piece, Placed, Squeeze, Step, UNIT};
 use crate::coverage::{Cover, Instance, Line, cover, worth};
+use crate::elements::Elements;
 use crate::error::Result;
 use crate::level::Level;
 use crate::node::Text;
 use crate::plan::Shown;
-use crate::shrink::{PartEdit, Span, edited};
+use crate::salience::index::{is_read, scan};
+use crate::shrink::{PartEdit, Span, Wanted, edited, with_text};
+
+/// Identifiers that a stub may name.
+const NAMES: usize = 4;
+
+/// An identifier on a long line with what stands right around it.
+fn reach(place: Span, line: Span) -> Span {
+    let reach = FRAGMENT_BYTES as u32;
+    Span::new(
+        place.start.saturating_sub(reach).max(line.start),
+        place.end.saturating_add(reach).min(line.end),
+    )
+}
 
 impl<T: Text> Keeper<'_, T> {
     /// Standing instructions within their share, those first that have the form of one, then the
@@ -60,6 +76,7 @@ impl<T: Text> Keeper<'_, T> {
         if self.squeeze != Squeeze::All {
             self.add_fragments(&mut taken, capacity);
         }
+        self.limit(&mut taken);
         let mut outcome = self.outcome(&taken)?;
         // Tokens of lines are estimates: take back the last lines until the count is right.
         for _ in 0..4 {
@@ -110,27 +127,41 @@ impl<T: Text> Keeper<'_, T> {
             group.names = 0..0;
         }
         let first = self.instance.lines.len() as u32;
-        for place in std::mem::take(&mut self.places) {
-            if is_taken[place.line as usize] || rest.values[place.name as usize] <= 0.0 {
-                continue;
+        let mut places = std::mem::take(&mut self.places);
+        places.retain(|place| {
+            !is_taken[place.line as usize] && rest.values[place.name as usize] > 0.0
+        });
+        for of_part in places.chunk_by(|a, b| a.part == b.part) {
+            let content = &self.transcript.all_parts()[of_part[0].part as usize];
+            let elements = with_text(&content.body, Elements::of);
+            let span_of = |place: &Placed| {
+                let whole = self.spans[place.line as usize];
+                elements
+                    .as_ref()
+                    .and_then(|elements| elements.around(place.span))
+                    .unwrap_or_else(|| reach(place.span, whole))
+            };
+            let mut pieces: Vec<(u32, Span, u32)> = of_part
+                .iter()
+                .map(|place| (place.line, span_of(place), place.name))
+                .collect();
+            pieces.sort_unstable();
+            pieces.dedup();
+            for same in pieces.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+                let (number, span, _) = same[0];
+                let line = &self.instance.lines[number as usize];
+                let whole = self.spans[number as usize];
+                let share = u64::from(line.tokens) * u64::from(span.bytes());
+                let tokens = share / u64::from(whole.bytes().max(1)) + UNIT / 2;
+                let start = rest.names.len() as u32;
+                rest.names.extend(same.iter().map(|(_, _, name)| *name));
+                rest.lines.push(Line {
+                    group: line.group,
+                    tokens: tokens as u32,
+                    names: start..rest.names.len() as u32,
+                });
+                self.fragments.push((number, span));
             }
-            let line = &self.instance.lines[place.line as usize];
-            let whole = self.spans[place.line as usize];
-            let reach = FRAGMENT_BYTES as u32;
-            let span = Span::new(
-                place.span.start.saturating_sub(reach).max(whole.start),
-                place.span.end.saturating_add(reach).min(whole.end),
-            );
-            let share = u64::from(line.tokens) * u64::from(span.bytes());
-            let tokens = share / u64::from(whole.bytes().max(1)) + UNIT / 2;
-            let start = rest.names.len() as u32;
-            rest.names.push(place.name);
-            rest.lines.push(Line {
-                group: line.group,
-                tokens: tokens as u32,
-                names: start..start + 1,
-            });
-            self.fragments.push((place.line, span));
         }
         let more = cover(&rest, left);
         taken
@@ -140,6 +171,33 @@ impl<T: Text> Keeper<'_, T> {
         taken.value += more.value;
         taken.upper_bound = taken.upper_bound.max(taken.value);
         self.fragment_lines = rest.lines;
+    }
+
+    /// Drops what rules for tools allow no room for, the last lines first.
+    fn limit(&self, taken: &mut Cover) {
+        for (part, ruling) in &self.rulings {
+            let Ruling::AtMost(most) = ruling else {
+                continue;
+            };
+            let at = self.pieces.partition_point(|piece| piece.part < *part);
+            let Some(piece) = self.pieces.get(at).filter(|piece| piece.part == *part) else {
+                continue;
+            };
+            let mut left = u64::from(*most) * UNIT;
+            taken.lines.retain(|&number| {
+                let whole = match (number as usize).checked_sub(self.instance.lines.len()) {
+                    None => number,
+                    Some(fragment) => self.fragments[fragment].0,
+                };
+                if !piece.lines.contains(&whole) {
+                    return true;
+                }
+                let tokens = u64::from(self.line(number).tokens);
+                let fits = tokens <= left;
+                left -= if fits { tokens } else { 0 };
+                fits
+            });
+        }
     }
 
     fn line(&self, line: u32) -> &Line {
@@ -218,6 +276,11 @@ impl<T: Text> Keeper<'_, T> {
                         .map(|(_, span)| *span),
                 );
                 spans.sort_unstable();
+                if !piece.is_call {
+                    let shown = shown_edit(piece.part).map(|edit| &edit.kept[..]);
+                    let content = &self.transcript.all_parts()[piece.part as usize];
+                    spans = with_text(&content.body, |text| explained(text, &spans, shown));
+                }
                 // A line as short as the sign of a gap fills it, if it is still there.
                 let slack = if shown_edit(piece.part).is_none() {
                     GAP_BYTES
@@ -229,13 +292,26 @@ impl<T: Text> Keeper<'_, T> {
                 let is_whole =
                     matches!(spans[..], [all] if all.start == 0 && all.end >= piece.bytes);
                 if !is_whole {
-                    wanted.push((piece.part, piece.message, spans));
+                    let names = if spans.is_empty() && !piece.is_call {
+                        self.likely_names(piece)
+                    } else {
+                        Vec::new()
+                    };
+                    wanted.push(Wanted {
+                        part: piece.part,
+                        message: piece.message,
+                        kept: spans,
+                        names: Some(names),
+                        is_least: self.squeeze == Squeeze::All,
+                    });
                 }
             }
         }
         // What is shown already is neither made nor counted again.
-        wanted.retain(|(part, _, spans)| {
-            shown_edit(*part).is_none_or(|edit| edit.kept[..] != spans[..])
+        wanted.retain(|one| {
+            shown_edit(one.part).is_none_or(|edit| {
+                edit.kept[..] != one.kept[..] || (one.is_least && edit.tokens > self.marker)
+            })
         });
         let new = edited(self.transcript, self.settings, &wanted)?;
         let mut new = new.into_iter().peekable();
@@ -269,6 +345,32 @@ impl<T: Text> Keeper<'_, T> {
             outcome.steps.push(kept);
         }
         Ok(outcome)
+    }
+
+    /// Identifiers whose newest copy is in this part, the likeliest needed again first.
+    fn likely_names(&self, piece: &Piece) -> Vec<String> {
+        let content = &self.transcript.all_parts()[piece.part as usize];
+        let row = self.transcript.rows()[piece.message as usize];
+        if !is_read(content) || self.squeeze == Squeeze::All {
+            return Vec::new();
+        }
+        with_text(&content.body, |text| {
+            let mut found: Vec<(f64, usize, &str)> = Vec::new();
+            for one in scan(content, text) {
+                let known = self.moment.index.get(one.hash);
+                let known = known.filter(|known| {
+                    known.newest == piece.message && !self.pinned.contains(&one.hash)
+                });
+                if let Some(known) = known {
+                    let value = self.moment.likelihood_unread(one.hash, known, &row);
+                    found.push((value, one.start, &text[one.start..one.end]));
+                }
+            }
+            found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            found.dedup_by_key(|(_, _, name)| *name);
+            let names = found.into_iter().map(|(_, _, name)| name.to_owned());
+            names.take(NAMES).collect()
+        })
     }
 
     /// A step with new edits, of those that save tokens.

@@ -28,11 +28,14 @@ pub use planted::{PLANTED, with_planted};
 pub use recording::{Call, LONG_AGE, Recording, Reference};
 
 use self::outcome::Tally;
+use self::packed::Packed;
 use self::unit::View;
 use self::window::Player;
 use crate::dialect::Dialect;
 use crate::error::Result;
+use crate::policy::Policy;
 use crate::readers::json::Json;
+use crate::salience::rows::LikelihoodRow;
 use crate::tokens::Counter;
 
 /// A recorded run.
@@ -88,6 +91,15 @@ pub fn replay(recording: &Recording, contender: &Contender, options: &Options) -
         tally.call(call, &mut view, &player, tokens, overlap, is_compacted);
     }
     tally.finish(&player)
+}
+
+/// What weights are fitted to: features and uses of the identifiers of a recording, at every
+/// `every`-th reply.
+///
+/// # Errors
+/// As [`replay`].
+pub fn likelihood_rows(recording: &Recording, every: usize) -> Result<Vec<LikelihoodRow>> {
+    Packed::new(recording, &Policy::default())?.likelihood_rows(every)
 }
 
 /// How many of the planted instructions can be read in the window after the whole run, and how

@@ -82,6 +82,10 @@ pub struct Outcome {
     pub stable_calls: u32,
     /// The largest share of the tokens so far that stubs took.
     pub stub_share: f64,
+    /// What the compactions kept, by the policy's own likelihoods, and what no choice could exceed.
+    pub worth: f64,
+    /// See `worth`.
+    pub worth_bound: f64,
     /// Each call, if asked for.
     pub shots: Vec<Shot>,
     /// The long references that were missed most often, if asked for.
@@ -274,6 +278,7 @@ impl<'a> Tally<'a> {
         self.out.compactions = player.compactions();
         if let Player::Packed(packed) = player {
             self.out.stub_share = packed.stub_share();
+            (self.out.worth, self.out.worth_bound) = packed.worth();
         }
         let recording = self.recording;
         let pinned = recording.upper(recording.pinned_tokens);

@@ -15,6 +15,7 @@ use crate::plan::Settings;
 use crate::policy::Policy;
 use crate::readers::json::JsonText;
 use crate::render::{Entry, apply_to_json};
+use crate::salience::rows::{LikelihoodRow, likelihood_rows};
 use crate::strategy::price::Prices;
 use crate::tokens::chat::{ChatRules, count_message_parts, message_overhead};
 use crate::working_set::WorkingSet;
@@ -34,6 +35,8 @@ pub(super) struct Packed<'a> {
     changed: BTreeMap<u128, Unit>,
     compactions: u32,
     stub_share: f64,
+    /// Sums over the compactions of [`Plan::worth`](crate::plan::Plan::worth).
+    worth: (f64, f64),
 }
 
 impl<'a> Packed<'a> {
@@ -60,6 +63,7 @@ impl<'a> Packed<'a> {
             changed: BTreeMap::new(),
             compactions: 0,
             stub_share: 0.0,
+            worth: (0.0, 0.0),
         })
     }
 
@@ -95,6 +99,8 @@ impl<'a> Packed<'a> {
             tail.push(self.unit(&entry, at as u32)?);
         }
         if is_compacted {
+            let (worth, bound) = self.set.window_plan().worth();
+            self.worth = (self.worth.0 + worth, self.worth.1 + bound);
             self.note_stubs(at);
         }
         Ok(Proposal {
@@ -138,6 +144,20 @@ impl<'a> Packed<'a> {
     /// The largest share of the tokens so far that stubs took.
     pub(super) fn stub_share(&self) -> f64 {
         self.stub_share
+    }
+
+    /// What the compactions kept, and what no choice could exceed.
+    pub(super) fn worth(&self) -> (f64, f64) {
+        self.worth
+    }
+
+    /// Features and uses of the identifiers of the whole recording, see [`likelihood_rows`].
+    pub(super) fn likelihood_rows(mut self, every: usize) -> Result<Vec<LikelihoodRow>> {
+        let messages = (0..self.recording.len())
+            .map(|index| self.recording.read(index))
+            .collect::<Result<Vec<_>>>()?;
+        self.set.append(messages)?;
+        Ok(likelihood_rows(self.set.transcript(), every))
     }
 
     fn part_holds(&self, part: usize, name: u32) -> bool {

@@ -6,6 +6,7 @@ pub mod index;
 pub mod likelihood;
 pub mod line;
 pub mod passages;
+pub mod rows;
 pub mod score;
 pub mod signals;
 

@@ -14,8 +14,8 @@ use crate::level::{Level, Reason};
 use crate::message::PartKind;
 use crate::node::Text;
 use crate::plan::{Plan, Settings, Shown, hard_reason};
-use crate::shrink::{PartEdit, edited};
-use crate::step::affinity;
+use crate::shrink::{PartEdit, Wanted, edited};
+use crate::tool_use::{ToolUse, tool_uses};
 use crate::transcript::Transcript;
 
 /// When clearing begins.
@@ -115,83 +115,6 @@ impl Clearing {
             ClearInputs::Of(names) => tool.is_some_and(|tool| names.iter().any(|one| one == tool)),
         }
     }
-}
-
-/// A call and its result, by their indices in [`Transcript::all_parts`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct ToolUse {
-    result: u32,
-    result_message: u32,
-    call: Option<u32>,
-    call_message: u32,
-    tool: Option<String>,
-}
-
-/// A call that waits for its result while a step is read.
-struct OpenCall {
-    part: u32,
-    message: u32,
-    id: Option<String>,
-    name: Option<String>,
-}
-
-/// The tool uses of a step that have a result, in order of the results. Pairing is positional, and
-/// by id or name inside the step, as everywhere.
-fn tool_uses<T: Text>(transcript: &Transcript<T>, step: u32) -> Vec<ToolUse> {
-    let bounds = transcript.steps()[step as usize];
-    let mut calls: Vec<OpenCall> = Vec::new();
-    let mut uses = Vec::new();
-    // An empty id or name is none.
-    let owned = |text: Option<&T>| {
-        text.map(|text| text.with(str::to_owned))
-            .filter(|text| !text.is_empty())
-    };
-    let ids = |part: u32| {
-        let key = transcript.all_parts()[part as usize].key.as_deref();
-        let id = owned(key.and_then(|key| key.id.as_ref()));
-        (id, owned(key.and_then(|key| key.name.as_ref())))
-    };
-    for message in bounds.first..bounds.end {
-        for part in transcript.part_range(message as usize) {
-            let part = part as u32;
-            match transcript.all_parts()[part as usize].kind {
-                PartKind::Call => {
-                    let (id, name) = ids(part);
-                    calls.push(OpenCall {
-                        part,
-                        message,
-                        id,
-                        name,
-                    });
-                }
-                PartKind::Result => {
-                    let (id, name) = ids(part);
-                    let fit = |call: &OpenCall| {
-                        let (call_id, call_name) = (call.id.as_deref(), call.name.as_deref());
-                        affinity(id.as_deref(), name.as_deref(), call_id, call_name)
-                    };
-                    // Results mostly come in the order of the calls.
-                    let at = if calls.first().and_then(fit) == Some(0) {
-                        Some(0)
-                    } else {
-                        let all = calls.iter().enumerate();
-                        let ranked = all.filter_map(|(at, call)| Some((fit(call)?, at)));
-                        ranked.min().map(|(_, at)| at)
-                    };
-                    let call = at.map(|at| calls.remove(at));
-                    uses.push(ToolUse {
-                        result: part,
-                        result_message: message,
-                        call: call.as_ref().map(|call| call.part),
-                        call_message: call.as_ref().map_or(message, |call| call.message),
-                        tool: call.and_then(|call| call.name).or(name),
-                    });
-                }
-                _ => {}
-            }
-        }
-    }
-    uses
 }
 
 fn edit_of(shown: &Shown, part: u32) -> Option<&PartEdit> {
@@ -326,19 +249,19 @@ pub(crate) fn clear<T: Text>(
     for one in &found {
         let shown = &plan.shown[one.shown];
         if let Some(call) = one.found.call.filter(|_| one.clears_input) {
-            wanted.push((call, one.found.call_message, Vec::new()));
+            wanted.push(Wanted::nothing(call, one.found.call_message));
         }
         if !is_cleared(shown, one.found.result) {
-            wanted.push((one.found.result, one.found.result_message, Vec::new()));
+            wanted.push(Wanted::nothing(one.found.result, one.found.result_message));
         }
     }
-    wanted.sort_unstable_by_key(|(part, _, _)| *part);
+    wanted.sort_unstable_by_key(|wanted| wanted.part);
     let mut made: Vec<Option<PartEdit>> = edited(transcript, settings, &wanted)?
         .into_iter()
         .map(Some)
         .collect();
     let mut take = |part: u32| {
-        let at = wanted.binary_search_by_key(&part, |(part, _, _)| *part);
+        let at = wanted.binary_search_by_key(&part, |wanted| wanted.part);
         at.ok().and_then(|at| made[at].take())
     };
     let mut saved = 0;

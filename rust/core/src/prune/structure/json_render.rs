@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use super::json::{key_of, sign_of};
-use super::marker::{Markers, one_line};
+use super::marker::Markers;
 use super::render::Rendered;
 use super::{Structure, Unit};
+use crate::marker::{amount, one_line};
 
 /// Keys that the marker of an object names.
 const NAMED_KEYS: usize = 6;
@@ -225,12 +226,11 @@ impl Writer<'_> {
                 .unwrap_or(0)
         });
         let noun = match (inside, sign) {
-            (Inside::String, _) => "line",
-            (_, b'{' | b'[') => "row",
-            _ => "item",
+            (Inside::String, _) => ("line", "lines"),
+            (_, b'{' | b'[') => ("row", "rows"),
+            _ => ("item", "items"),
         };
-        let plural = if all == 1 { "" } else { "s" };
-        let mut what = format!("… {count} of {all} {noun}{plural} left out");
+        let mut what = format!("… {count} of {}", amount(all, noun, false));
         if count < all {
             let _ = write!(what, " ({}", start + 1);
             if count > 1 {

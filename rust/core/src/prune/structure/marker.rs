@@ -1,8 +1,9 @@
-//! Markers: what stands where something was left out.
+//! The markers of gaps: what was left out of a text of this structure.
 
 use std::fmt::Write as _;
 
 use super::{Structure, Unit, line, listing, search};
+use crate::marker::{amount, marker, one_line};
 
 /// A gap shorter than this is never worth a marker.
 pub(crate) const SHORTEST: usize = 28;
@@ -21,32 +22,6 @@ pub(crate) struct Markers<'a> {
     structure: Structure,
     /// Per group, units in the current gap; all 0 between two gaps.
     counts: Vec<u32>,
-}
-
-/// Text on one line without control characters, at most `max_chars` characters.
-pub(crate) fn one_line(text: &str, max_chars: usize) -> String {
-    let mut out = String::new();
-    let mut length = 0;
-    for c in text.trim().chars() {
-        let c = if c.is_control() || c.is_whitespace() {
-            ' '
-        } else {
-            c
-        };
-        if c == ' ' && out.ends_with(' ') {
-            continue;
-        }
-        if length == max_chars {
-            return format!("{}…", out.trim_end());
-        }
-        out.push(c);
-        length += 1;
-    }
-    out
-}
-
-fn plural((one, many): (&'static str, &'static str), count: usize) -> &'static str {
-    if count == 1 { one } else { many }
 }
 
 impl<'a> Markers<'a> {
@@ -78,8 +53,8 @@ impl<'a> Markers<'a> {
             return None;
         }
         let count = end - first;
-        let noun = plural(self.structure.nouns(), count);
-        let mut what = format!("{count} {noun} left out ({}", first + 1);
+        let mut what = amount(count, self.structure.nouns(), self.is_said);
+        let _ = write!(what, " ({}", first + 1);
         if count > 1 {
             let _ = write!(what, "-{end}");
         }
@@ -112,11 +87,7 @@ impl<'a> Markers<'a> {
             let value = serde_json::Value::String(format!("{what}{page}"));
             return format!("{{\"…\":{value}}}");
         }
-        if names_page {
-            format!("[… {what}; all of it: page_in(\"{}\")]", self.pointer)
-        } else {
-            format!("[… {what}]")
-        }
+        marker(what, if names_page { &self.pointer } else { "" })
     }
 
     /// Words for a gap in JSON, as they stand between quotes.

@@ -31,10 +31,12 @@ mod trim;
 mod unit;
 mod words;
 
+use crate::marker::{LINES, Nouns};
+
 pub use detect::detect;
 pub use outline::{boost_matching, outline};
 pub use render::{left_out_lines, render, saves};
-pub use stub::{placeholder_arguments, stub_line};
+pub use stub::Stub;
 pub use trim::{Trimmed, trim};
 pub use unit::{Unit, units};
 
@@ -95,11 +97,11 @@ impl Structure {
     }
 
     /// What its units are called in a marker: one, several.
-    pub(crate) fn nouns(self) -> (&'static str, &'static str) {
+    pub(crate) fn nouns(self) -> Nouns {
         match self {
             Self::Listing => ("entry", "entries"),
             Self::Table => ("row", "rows"),
-            _ => ("line", "lines"),
+            _ => LINES,
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Rendered {
 ///
 /// `kept` are indices of `units`; those that a kept one needs are kept with it. The first marker
 /// names the pointer, unless that is empty: `[… 37 lines left out (31-67): 35 like "GET /health
-/// 200"; all of it: page_in("p_…")]`, in JSON `"… 12 of 40 rows left out, page p_…"`. Numbers in
+/// 200"; page_in("p_…")]`, in JSON `"… 12 of 40 rows left out, page p_…"`. Numbers in
 /// brackets are line numbers of the text, from 1. A gap that is not longer than its marker is
 /// written out, so that the result is never longer than the text; with everything kept it is the
 /// text. Units of JSON give valid JSON.

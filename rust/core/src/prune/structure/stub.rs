@@ -2,86 +2,110 @@
 
 use std::fmt::Write as _;
 
-use crate::salience::features::{is_identifier, runs};
+use crate::marker::{marker, one_line};
+use crate::salience::identifiers::identifiers;
 
 use super::json::key_of;
-use super::marker::one_line;
 use super::outline::by_weight;
-use super::{Structure, Unit, line, search, units};
+use super::{Structure, Unit, detect, line, search, units};
 
-const TOOL_CHARS: usize = 72;
-const CLAIM_CHARS: usize = 88;
+const WHAT_CHARS: usize = 56;
+const CLAIM_CHARS: usize = 80;
 /// Identifiers that a stub names besides its claim.
-const NAMES: usize = 4;
-const NAMES_CHARS: usize = 96;
+const NAMES: usize = 3;
+const NAMES_CHARS: usize = 72;
 /// Units that are searched for them, the weightiest first.
 const SEARCHED_UNITS: usize = 48;
+/// A claim shorter than this says nothing.
+const LEAST_CHARS: usize = 12;
 const FILES: usize = 3;
 /// Weight that in code only signatures have.
 const SIGNATURE: f32 = 0.65;
 
-/// One line for a text that is paged out: what it was, what it said, names in it, size, pointer.
-///
-/// `tool_name` may hold the main argument too (`read src/a.rs`); without one the structure's name
-/// stands for it. No part of the line can end it: control characters become spaces.
+/// One line for a text of which nothing is kept: what it was, what it said, names in it, how much it
+/// was, where it is.
 ///
 /// # Example
 /// ```
-/// use satchel_core::prune::structure::{Structure, stub_line};
+/// use satchel_core::prune::structure::Stub;
+/// let stub = Stub {
+///     what: "cargo test",
+///     names: None,
+///     amount: "3 lines left out",
+///     pointer: "p_7",
+///     max_chars: 200,
+/// };
 /// let text = "running 3 tests\ntest b ... FAILED\n2 passed; 1 failed\n";
 /// assert_eq!(
-///     stub_line(text, Structure::Log, "cargo test", "p_7"),
-///     "[paged out: cargo test: test b ... FAILED; 3 lines, 53 bytes; page_in(\"p_7\")]"
+///     stub.line(text),
+///     "[… cargo test: test b ... FAILED; 3 lines left out; page_in(\"p_7\")]"
 /// );
 /// ```
-pub fn stub_line(text: &str, structure: Structure, tool_name: &str, pointer: &str) -> String {
-    let units = units(text, structure);
-    let tool = one_line(tool_name, TOOL_CHARS);
-    let claim = one_line(&claim(text, structure, &units), CLAIM_CHARS);
-    let mut out = String::from("[paged out: ");
-    out.push_str(if tool.is_empty() {
-        structure.name()
-    } else {
-        &tool
-    });
-    if !claim.is_empty() {
-        let _ = write!(out, ": {claim}");
+#[derive(Clone, Copy, Debug)]
+pub struct Stub<'a> {
+    /// The tool and its main argument, or who spoke; may be empty.
+    pub what: &'a str,
+    /// Identifiers that are likely needed, the likeliest first; `None` to look for some that stand
+    /// where the text says most.
+    pub names: Option<&'a [String]>,
+    /// How much was left out.
+    pub amount: &'a str,
+    /// The pointer.
+    pub pointer: &'a str,
+    /// Characters up to which it says more than amount and pointer.
+    pub max_chars: usize,
+}
+
+impl Stub<'_> {
+    /// The line. Nothing in it can end it: control characters become spaces.
+    pub fn line(&self, text: &str) -> String {
+        let pointer = one_line(self.pointer, 200);
+        let least = marker(self.amount, &pointer);
+        let mut room = self.max_chars.saturating_sub(least.chars().count() + 2);
+        let mut said = one_line(self.what, WHAT_CHARS.min(room));
+        if room < LEAST_CHARS {
+            return least;
+        }
+        room = room.saturating_sub(said.chars().count() + 2);
+        let structure = detect(text);
+        let units = units(text, structure);
+        if room >= LEAST_CHARS {
+            let claim = one_line(&claim(text, structure, &units), CLAIM_CHARS.min(room));
+            room = room.saturating_sub(claim.chars().count() + 2);
+            if !said.is_empty() && !claim.is_empty() {
+                said.push_str(": ");
+            }
+            said.push_str(&claim);
+        }
+        let names = match self.names {
+            Some(names) => listed(names.iter().map(String::as_str), &said, room),
+            None => listed(telling(text, &units).iter().copied(), &said, room),
+        };
+        if !names.is_empty() {
+            let _ = write!(said, "; has {names}");
+        }
+        if said.is_empty() {
+            return least;
+        }
+        marker(&format!("{said}; {}", self.amount), &pointer)
     }
-    let names = names(text, &units, &out);
-    if !names.is_empty() {
-        let _ = write!(out, "; has {names}");
+}
+
+/// The first names that are not said yet and find room.
+fn listed<'a>(names: impl Iterator<Item = &'a str>, said: &str, room: usize) -> String {
+    let mut out = String::new();
+    let mut count = 0;
+    for name in names {
+        let fits = out.len() + name.len() + 4 <= NAMES_CHARS.min(room);
+        if count < NAMES && fits && !said.contains(name) && !out.contains(name) {
+            if count > 0 {
+                out.push_str(", ");
+            }
+            out.push_str(name);
+            count += 1;
+        }
     }
-    let _ = write!(out, "; {}", size(text, structure, &units));
-    let pointer = one_line(pointer, 200);
-    if !pointer.is_empty() {
-        let _ = write!(out, "; page_in(\"{pointer}\")");
-    }
-    out.push(']');
     out
-}
-
-/// The object that stands for the arguments of a call: `{"paged_out":"p_…","tokens":812}`.
-///
-/// `arguments` is their JSON, `tokens` what they take; `None` if the object is no shorter, in which
-/// case they stay whole. Nothing of the arguments is in it, so that no piece of them can be taken
-/// for the whole.
-pub fn placeholder_arguments(arguments: &str, tokens: u32, pointer: &str) -> Option<String> {
-    let pointer = serde_json::Value::String(one_line(pointer, 200));
-    let object = format!("{{\"paged_out\":{pointer},\"tokens\":{tokens}}}");
-    (object.len() < arguments.len()).then_some(object)
-}
-
-fn size(text: &str, structure: Structure, units: &[Unit]) -> String {
-    let bytes = match text.len() {
-        bytes @ 0..1000 => format!("{bytes} bytes"),
-        bytes => format!("{} KB", bytes.div_ceil(1000)),
-    };
-    if structure == Structure::Json {
-        return bytes;
-    }
-    let (one, many) = structure.nouns();
-    let count = units.len();
-    format!("{count} {}, {bytes}", if count == 1 { one } else { many })
 }
 
 fn claim(text: &str, structure: Structure, units: &[Unit]) -> String {
@@ -199,31 +223,22 @@ fn is_key(text: &str, run: &str) -> bool {
     text.starts_with(['{', '[', '"']) && text.contains(&format!("\"{run}\":"))
 }
 
-/// The identifiers of the weightiest units that `said` does not hold yet.
-fn names(text: &str, units: &[Unit], said: &str) -> String {
-    let mut out = String::new();
-    let mut count = 0;
+/// Identifiers of the weightiest units.
+fn telling<'a>(text: &'a str, units: &[Unit]) -> Vec<&'a str> {
+    let mut names = Vec::new();
     for index in by_weight(units).into_iter().take(SEARCHED_UNITS) {
         let Some(unit) = units.get(index as usize) else {
             continue;
         };
         let body = unit.text(text);
         let near = body.get(..body.floor_char_boundary(300)).unwrap_or(body);
-        runs(near, |run| {
-            let fits = count < NAMES && out.len() + run.len() <= NAMES_CHARS;
-            // A number alone names nothing.
-            let is_name = fits && is_identifier(run) && run.contains(|c: char| c.is_alphabetic());
-            if is_name && !said.contains(run) && !out.contains(run) && !is_key(near, run) {
-                if count > 0 {
-                    out.push_str(", ");
-                }
-                out.push_str(run);
-                count += 1;
-            }
-        });
-        if count == NAMES {
+        let found = identifiers(near).map(|found| &near[found.start..found.end]);
+        // A number alone names nothing.
+        let is_name = |name: &&str| name.contains(|c: char| c.is_alphabetic());
+        names.extend(found.filter(is_name).filter(|name| !is_key(near, name)));
+        if names.len() >= 4 * NAMES {
             break;
         }
     }
-    out
+    names
 }

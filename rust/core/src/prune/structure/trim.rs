@@ -1,9 +1,9 @@
 //! Trimming a text to a limit without knowing who needs what of it.
 
 use crate::error::Result;
+use crate::marker::{CHARACTERS, amount, marker, one_line};
 use crate::prune::text::head_and_tail;
 
-use super::marker::one_line;
 use super::render::rendered;
 use super::{Structure, Unit, boost_matching, detect, outline, units};
 
@@ -62,13 +62,9 @@ pub fn trim(
     let ends = |bytes: usize| {
         let (head, tail) = head_and_tail(text, bytes)?;
         let left_out = text.get(head.len()..text.len() - tail.len())?;
-        let page = if pointer.is_empty() {
-            String::new()
-        } else {
-            format!("; all of it: page_in(\"{pointer}\")")
-        };
         let characters = left_out.chars().count();
-        let cut = format!("{head} [… {characters} characters left out{page}] {tail}");
+        let gap = marker(&amount(characters, CHARACTERS, false), &pointer);
+        let cut = format!("{head} {gap} {tail}");
         Some((cut, left_out.matches('\n').count()))
     };
     if let Some((cut, left_out)) = longest(most, fits, ends)? {
