@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from satchel.errors import (
         BudgetError,
         CompactionError,
+        EmbeddingError,
+        ExtractionError,
         GuardError,
         InputError,
         PageNotFoundError,
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
         UsageError,
     )
     from satchel.linting import Violation, lint
+    from satchel.memory.item import MemoryItem
+    from satchel.memory.opening import open_memory
+    from satchel.memory.store import Memory
     from satchel.overflow import is_overflow_error, overflow_details
     from satchel.paging import page_tool
     from satchel.policy import Policy
@@ -56,9 +61,13 @@ __all__ = [
     "CompactionError",
     "Converted",
     "Counter",
+    "EmbeddingError",
+    "ExtractionError",
     "GuardError",
     "InputError",
     "Loss",
+    "Memory",
+    "MemoryItem",
     "MessageTokens",
     "PageNotFoundError",
     "Policy",
@@ -86,6 +95,7 @@ __all__ = [
     "is_overflow_error",
     "lint",
     "models",
+    "open_memory",
     "open_session",
     "overflow_details",
     "page_tool",
@@ -113,6 +123,8 @@ _HOMES = {
     "errors": (
         "BudgetError",
         "CompactionError",
+        "EmbeddingError",
+        "ExtractionError",
         "GuardError",
         "InputError",
         "PageNotFoundError",
@@ -122,6 +134,9 @@ _HOMES = {
         "UsageError",
     ),
     "linting": ("Violation", "lint"),
+    "memory.item": ("MemoryItem",),
+    "memory.opening": ("open_memory",),
+    "memory.store": ("Memory",),
     "overflow": ("is_overflow_error", "overflow_details"),
     "paging": ("page_tool",),
     "policy": ("Policy",),

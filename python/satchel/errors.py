@@ -12,6 +12,8 @@ from typing import Any
 __all__ = [
     "BudgetError",
     "CompactionError",
+    "EmbeddingError",
+    "ExtractionError",
     "GuardError",
     "InputError",
     "PageNotFoundError",
@@ -81,6 +83,20 @@ class GuardError(SatchelError, RuntimeError):
 
 class StoreError(SatchelError):
     """A session or memory store failed."""
+
+
+class EmbeddingError(SatchelError, RuntimeError):
+    """An embedder gave no usable vectors. Nothing was written.
+
+    Code ``embedding_unavailable`` (trying again may help) or ``embedding_failed``.
+    """
+
+
+class ExtractionError(SatchelError, RuntimeError):
+    """An extractor gave nothing usable. Nothing was written.
+
+    Code ``extraction_unavailable`` (trying again may help) or ``extraction_failed``.
+    """
 
 
 class SummaryError(SatchelError, RuntimeError):

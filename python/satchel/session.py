@@ -240,6 +240,11 @@ class Session:
         return self._user_id
 
     @property
+    def dialect(self) -> str:
+        """The dialect of its messages; of an opened session."""
+        return self._log.working_set.dialect
+
+    @property
     def version(self) -> int:
         """The version that this object last saw; for ``expected_version``."""
         return self._log.version

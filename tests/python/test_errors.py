@@ -130,6 +130,8 @@ BUILT_IN: dict[type[satchel.SatchelError], type[Exception]] = {
     satchel.BudgetError: ValueError,
     satchel.PageNotFoundError: LookupError,
     satchel.CompactionError: RuntimeError,
+    satchel.EmbeddingError: RuntimeError,
+    satchel.ExtractionError: RuntimeError,
     satchel.GuardError: RuntimeError,
     satchel.StoreError: Exception,
     satchel.SummaryError: RuntimeError,

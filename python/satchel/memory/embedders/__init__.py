@@ -1,0 +1,1 @@
+"""What turns texts into vectors: the protocol, and one file for each way."""
