@@ -254,11 +254,7 @@ def score_messages(
     query: str | None,
     counter: Counter,
 ) -> NDArray[np.float32]:
-    """One score per message, from 0 to 1.
-
-    ``weights`` is ``None`` for the keyword formula, else the default weights with the named ones
-    replaced.
-    """
+    """One score per message, from 0 to 1; ``weights`` None: the keyword formula, else replaced."""
 
 def column_windows(
     tokens: NDArray[np.uint32],
@@ -647,10 +643,9 @@ _Texts: TypeAlias = tuple[NDArray[np.int64], bytes]
 class Rewriter:
     """Writes conversations anew. Immutable, shared between threads; see ``satchel.batch``.
 
-    What it writes is a dict: ``records`` (bytes, a JSON object a line; empty in columns);
+    It writes a dict: ``records``, ``pages`` and ``rejects`` (bytes, a JSON object a line);
     ``messages``, ``system``, ``tools`` and ``reports`` (int64 offsets and bytes); ``lines`` (int64,
-    the line of each window); ``pages`` and ``rejects`` (bytes, a JSON object a line);
-    ``first_reject`` (line, conversation, code, sentence, or None); and counts.
+    of each window); ``first_reject`` (line, conversation, code, sentence, or None); and counts.
     """
 
     def __new__(
