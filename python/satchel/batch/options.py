@@ -12,7 +12,7 @@ from satchel import _core, models
 from satchel.counting import counter as counter_of
 from satchel.errors import InputError
 from satchel.linting import traits_of
-from satchel.policy import Policy
+from satchel.policy import Policy, planner_settings
 from satchel.reading import FORMATS
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def settings(
     said: dict[str, Any] = {
         "traits": traits_of(model),
         "prefix_bound": known.prefix_bound,
-        "policy": chosen.model_dump_json(exclude_none=True),
+        "policy": json.dumps(planner_settings(chosen)),
         "share": share,
         "tokens": tokens,
         "at": at,
