@@ -87,7 +87,8 @@ def soak(folder: Path, case: Case, kills: int, rng: random.Random) -> tuple[int,
     given, out = folder / case.given, folder / f"out.{case.ending}"
     began = time.monotonic()
     whole = started(given, out)
-    assert whole.wait() == 0, whole.communicate()
+    _, said = whole.communicate()
+    assert whole.returncode == 0, said
     length = time.monotonic() - began
     wanted = outputs(out)
     killed = compared = 0
@@ -97,13 +98,15 @@ def soak(folder: Path, case: Case, kills: int, rng: random.Random) -> tuple[int,
         while True:
             run = started(given, out)
             try:
-                run.wait(rng.uniform(0, length) if killed < kills else None)
+                _, said = run.communicate(
+                    timeout=rng.uniform(0, length) if killed < kills else None
+                )
             except subprocess.TimeoutExpired:
                 run.send_signal(signal.SIGKILL)
                 run.communicate()
                 killed += 1
                 continue
-            assert run.returncode == 0, run.communicate()
+            assert run.returncode == 0, said
             break
         assert outputs(out) == wanted, f"{case}: other bytes after {killed} kills"
         assert not list(folder.glob("*.part*")) + list(folder.glob("*.resume.json*"))

@@ -70,9 +70,20 @@ def kill_server(server: PostgresServer | ValkeyServer, kills: int, seed: int) ->
                 over.set()
             counts = writing.result()
         found = asyncio.run(_found(server.url(), session_id))
-        assert found == {writer: list(range(count)) for writer, count in counts.items()}
+        wanted = {writer: list(range(count)) for writer, count in counts.items()}
+        assert found == wanted, _difference(found, wanted)
         done["appends over kills"] += sum(counts.values())
     return done
+
+
+def _difference(found: dict[str, list[int]], wanted: dict[str, list[int]]) -> str:
+    """What is there too much and too little."""
+    return "; ".join(
+        f"{writer}: extra {sorted(set(found.get(writer, ())) - set(numbers))}, "
+        f"missing {sorted(set(numbers) - set(found.get(writer, ())))}, "
+        f"{len(found.get(writer, ()))} of {len(numbers)}"
+        for writer, numbers in wanted.items()
+    )
 
 
 async def _write(url: str, session_id: str, over: Event) -> dict[str, int]:
@@ -82,7 +93,7 @@ async def _write(url: str, session_id: str, over: Event) -> dict[str, int]:
 
     async def write(writer: str, *, has_keys: bool) -> int:
         number = 0
-        while not over.is_set():
+        while not over.is_set() or not number:
             await store.append(session_id, _batch(writer, number, has_keys=has_keys))
             number += 1
         return number

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, cast
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from satchel._arguments import invalid, name_of_type, shown
 from satchel.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = [
     "Cache",
@@ -27,6 +25,7 @@ __all__ = [
     "SummarySettings",
     "Thinking",
     "ToolRule",
+    "planned_policy",
     "planner_settings",
 ]
 
@@ -559,6 +558,22 @@ def planner_settings(policy: Policy) -> dict[str, Any]:
     """The policy as the planner reads it; where the provider edits, the planner does not."""
     settings = policy.model_dump(mode="json", exclude_none=True, exclude=_OURS)
     return {**settings, "strategy": "adaptive"} if policy.server else settings
+
+
+def planned_policy(policy: object) -> object:
+    """The policy of a settings event as the planner reads it, given as `Policy.model_dump` does.
+
+    Raises:
+        InputError: ``invalid_event`` for settings that only an `Assembler` can have.
+    """
+    if not isinstance(policy, Mapping):
+        return policy
+    said = dict(cast("Mapping[str, Any]", policy))
+    for name in sorted(_OURS & said.keys()):
+        if said.pop(name):
+            message = f"policy.{name} is a setting of the assembler, an event cannot change it"
+            raise InputError(message, code="invalid_event")
+    return said
 
 
 def _toml(value: str | float | list[str]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from satchel import _core
-from satchel._arguments import invalid, one_of, plain_texts
+from satchel._arguments import invalid, name_of_type, one_of, plain_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -121,6 +121,7 @@ def redact(
         >>> redacted
         Redacted(email: 1, phone: 1)
     """
+    _check_flag(keep_originals)
     cleaned, rows = _core.redact_text(text, kinds=_names(kinds))
     return _wrapped(text, cleaned, rows, keep_originals=keep_originals)
 
@@ -144,13 +145,14 @@ def redact_many(
     Raises:
         InputError: as `redact`.
     """
+    _check_flag(keep_originals)
     if isinstance(texts, str):
         message = "texts must be an iterable of str, not a str"
         raise invalid(message)
     try:
         originals = list(texts)
     except TypeError as error:
-        message = "texts must be an iterable of str"
+        message = f"texts must be an iterable of str, not {name_of_type(texts)}"
         raise invalid(message) from error
     return [
         _wrapped(text, cleaned, rows, keep_originals=keep_originals)
@@ -158,6 +160,13 @@ def redact_many(
             originals, _core.redact_texts(originals, kinds=_names(kinds)), strict=True
         )
     ]
+
+
+def _check_flag(keep_originals: object) -> None:
+    """Refuses what only looks true: originals are kept by an explicit True alone."""
+    if not isinstance(keep_originals, bool):
+        message = f"keep_originals must be a bool, not {name_of_type(keep_originals)}"
+        raise invalid(message)
 
 
 def _names(kinds: Iterable[str] | None) -> list[str]:

@@ -272,6 +272,11 @@ class Session:
         """As `satchel.Session.messages`."""
         return _LOOP.run(lambda: self._session.messages(limit))
 
+    @property
+    def dialect(self) -> str:
+        """As `satchel.Session.dialect`."""
+        return self._session.dialect
+
     def events(self) -> tuple[Mapping[str, Any], ...]:
         """As `satchel.Session.events`."""
         return _LOOP.run(self._session.events)

@@ -37,6 +37,7 @@ from satchel.counting import counter as counter_of
 from satchel.counting import resolved
 from satchel.errors import BudgetError, InputError
 from satchel.paging import DEFAULT_TOKENS, LEAST_TOKENS, answer
+from satchel.policy import planned_policy
 from satchel.window import Columns, Report, StepReport, Window
 
 if TYPE_CHECKING:
@@ -295,6 +296,8 @@ class WorkingSet:
         event = {"at": len(self), **plain_event(event, len(self._events))}
         if event.get("kind") == "settings":
             event = self._with_figures_of_model(event)
+            if "policy" in event:
+                event["policy"] = planned_policy(event["policy"])
         self._fold(event, is_converted=True)
 
     def _fold(self, event: dict[str, Any], *, is_converted: bool) -> None:

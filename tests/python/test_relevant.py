@@ -20,7 +20,7 @@ Message = dict[str, Any]
 DIALECTS: tuple[Dialect, ...] = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
 FACTS = {
     "Which city did Mira move to after the flood?": "After the flood Mira moved to Lisbon.",
-    "What does the heron on the old bridge eat?": "The heron on our bridge eats eels, mostly at dawn.",
+    "What does the heron on the old bridge eat?": "The heron on our bridge eats eels.",
     "할머니의 생신은 언제인가요?": "할머니의 생신은 음력 삼월 초이틀이에요.",
     "How much was the blue kayak?": "I paid 412 euros for the blue kayak, paddles included.",
 }

@@ -261,6 +261,12 @@ SUBJECTS: dict[str, Subject] = {
         lambda: satchel.prune_tool_outputs,
         {"messages": MESSAGES, "max_chars": 150, "keep_last": 3, "strip": ()},
     ),
+    "redact": Subject(
+        lambda: satchel.redact, {"text": "ada@example.org", "kinds": None, "keep_originals": False}
+    ),
+    "redact_many": Subject(
+        lambda: satchel.redact_many, {"texts": ["x"], "kinds": None, "keep_originals": False}
+    ),
     "read_transcripts": Subject(
         lambda: _read,
         {
@@ -340,8 +346,8 @@ POSITIONAL: dict[str, tuple[str, ...]] = {
     "Counter.count_many": ("texts",),
     "Counter.count_messages": ("messages",),
 }
-APART = {"open_session"}
-"""Asynchronous: its arguments are tested with the stores."""
+APART = {"open_session", "open_memory"}
+"""Asynchronous: their arguments are tested with the stores and the memories."""
 
 UNSIGNED = {"models.register", "read_transcripts"}
 CALLED = {"on_read", "progress"}

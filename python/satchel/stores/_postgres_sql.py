@@ -41,8 +41,14 @@ _THIS: Final = f"sha256(s.session_id) = sha256(%(id)b) AND s.session_id = %(id)b
 _INFO: Final = """
     s.session_id, s.user_id, s.version, s.length, s.created_at, s.changed_at, s.expires_at, s.parent
 """
-# The 32 newest writes, 8 bytes each.
-_NOTED: Final = "substr(s.writes || %(write)b, greatest(1, octet_length(s.writes) - 247))"
+# Numbers as in `_write_ids`, written out so that statements stay literals: a slot is 6 bytes of an
+# id of 8, and 64 are remembered.
+_SLOT: Final = "position(substr(%(write)b::bytea, 1, 6) IN s.writes)"
+_OTHERS: Final = f"""CASE WHEN {_SLOT} > 0
+    THEN overlay(s.writes PLACING ''::bytea FROM {_SLOT} FOR 8) ELSE s.writes END"""
+# The newest write of each slot, the newest last.
+_NOTED: Final = f"""substr(({_OTHERS}) || %(write)b,
+    greatest(1, octet_length({_OTHERS}) - 503))"""
 _RENEWED: Final = f"CASE WHEN s.ttl_s IS NULL THEN s.expires_at ELSE {_NOW} + s.ttl_s END"
 _LEASED: Final = f"""(%(lease)s::bigint IS NULL
     OR coalesce(s.lease_token = %(lease)s::bigint AND s.lease_ends > {_NOW}, false))"""

@@ -11,6 +11,7 @@ import hashlib
 import random
 import re
 import warnings
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -21,6 +22,7 @@ from redis.backoff import NoBackoff
 
 from satchel._arguments import one_of, shown
 from satchel.errors import InputError, StoreError
+from satchel.stores._write_ids import NEW_WRITE, WriteIds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,6 +112,7 @@ class Connections:
         self._most: Final = most
         # Made at once, so that a URL that cannot be read is said to be so at once.
         self._client: Any = self._made()
+        self._write_ids = WriteIds()
         self._opened_in: asyncio.AbstractEventLoop | None = None
         self._opening = asyncio.Lock()
         self._is_checked = False
@@ -119,11 +122,18 @@ class Connections:
     async def run(
         self, script: str, keys: Sequence[bytes], *given: object, is_write: bool = True
     ) -> Any:  # noqa: ANN401 - whatever the script returns
-        """What a script returns; sent again while that may help.
+        """What a script returns; sent again while that may help. `NEW_WRITE` becomes an id.
 
         Raises:
             StoreError: see `SessionStore`; ``store_unsafe``.
         """
+        with self._write_ids.taken() if NEW_WRITE in given else nullcontext() as write:
+            sent = [write if one is NEW_WRITE else one for one in given]
+            return await self._sent(script, keys, sent, is_write=is_write)
+
+    async def _sent(
+        self, script: str, keys: Sequence[bytes], given: Sequence[object], *, is_write: bool
+    ) -> Any:  # noqa: ANN401 - as above
         loop = asyncio.get_running_loop()
         ends = loop.time() + self._timeout_s
         pause = 0.01

@@ -8,7 +8,7 @@ A session is one hash, so that it expires, is evicted or deleted whole. Its fiel
 ``n l d``      version, length, how often the log was cut
 ``c t s x``    made, changed, time to live, end: seconds
 ``z y h``      token of the lease, its end in microseconds, who took it
-``w``          ids of the newest writes, 8 bytes each, so that one sent twice is done once
+``w``          id of the newest write of each slot, so that one sent twice is done once
 ``e<number>``  an entry: kind, coding, length of the key plus one (4 bytes), key, payload
 ``k<key>``     that an entry with this key is there
 ``v<name>``    a value;  ``V<name>`` its version and the id of its write
@@ -22,6 +22,8 @@ Every script first says how things stand: ``ok``, ``none``, ``newer``, ``user``,
 from __future__ import annotations
 
 from typing import Final
+
+from satchel.stores._write_ids import ID_BYTES, REMEMBERED, SLOT_BYTES
 
 __all__ = [
     "ADMIT",
@@ -84,14 +86,21 @@ local function renew()
 end
 local function is_done(write)
     local writes = redis.call('HGET', key, 'w') or ''
-    for at = 1, #writes, 8 do
-        if string.sub(writes, at, at + 7) == write then return true end
+    for at = 1, #writes, {ID_BYTES} do
+        if string.sub(writes, at, at + {ID_BYTES - 1}) == write then return true end
     end
     return false
 end
 local function note(write)
-    local writes = (redis.call('HGET', key, 'w') or '') .. write
-    redis.call('HSET', key, 'w', string.sub(writes, -256))
+    local writes = redis.call('HGET', key, 'w') or ''
+    local slot = string.sub(write, 1, {SLOT_BYTES})
+    for at = 1, #writes, {ID_BYTES} do
+        if string.sub(writes, at, at + {SLOT_BYTES - 1}) == slot then
+            writes = string.sub(writes, 1, at - 1) .. string.sub(writes, at + {ID_BYTES})
+            break
+        end
+    end
+    redis.call('HSET', key, 'w', string.sub(writes .. write, -{ID_BYTES * REMEMBERED}))
 end
 local bad = wrong()
 """

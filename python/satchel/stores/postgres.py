@@ -17,6 +17,7 @@ from satchel._arguments import whole_number
 from satchel.errors import StoreError
 from satchel.stores import _postgres_sql as sql
 from satchel.stores._postgres_connections import Connections
+from satchel.stores._write_ids import NEW_WRITE, WriteIds
 from satchel.stores.base import (
     Entry,
     Lease,
@@ -60,6 +61,7 @@ class PostgresStore:
 
     def __init__(self, url: str, *, timeout_s: float = 30.0, max_connections: int = 10) -> None:
         self._connections: Final = Connections(url, timeout_s=timeout_s, most=max_connections)
+        self._write_ids: Final = WriteIds()
 
     @property
     def is_durable(self) -> bool:
@@ -101,7 +103,7 @@ class PostgresStore:
             "id": _bytes(session_id),
             "expected": expected_version,
             "lease": None if lease is None else lease.token,
-            "write": secrets.token_bytes(8),
+            "write": NEW_WRITE,
             "kinds": [_KINDS.index(entry.kind) for entry in fresh],
             # No key is empty.
             "keys": [b"" if entry.key is None else _bytes(entry.key) for entry in fresh],
@@ -217,7 +219,7 @@ class PostgresStore:
             "payload": check_payload(payload),
             "expected": expected_version,
             "lease": None if lease is None else lease.token,
-            "write": secrets.token_bytes(8),
+            "write": NEW_WRITE,
         }
         found = _found(await self._rows(sql.PUT_VALUE, given))
         written, before, is_ours, is_leased = found
@@ -307,7 +309,11 @@ class PostgresStore:
         return sorted(_text(row[0]) for row in rows if row[0] is not None)
 
     async def _rows(self, statement: Any, given: Mapping[str, Any]) -> list[tuple[Any, ...]]:  # noqa: ANN401 - psycopg's own type of a literal
-        return await self._connections.call(lambda one: _all(one, statement, given))
+        if given.get("write") is not NEW_WRITE:
+            return await self._connections.call(lambda one: _all(one, statement, given))
+        with self._write_ids.taken() as write:
+            said = {**given, "write": write}
+            return await self._connections.call(lambda one: _all(one, statement, said))
 
 
 async def _all(

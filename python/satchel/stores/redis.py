@@ -26,6 +26,7 @@ from satchel._arguments import whole_number
 from satchel.errors import StoreError
 from satchel.stores import _redis_scripts as scripts
 from satchel.stores._redis_connections import Connections
+from satchel.stores._write_ids import NEW_WRITE
 from satchel.stores.base import (
     Entry,
     Lease,
@@ -465,7 +466,7 @@ def _fields(entries: Iterable[Entry]) -> list[bytes]:
 
 def _started(lease: Lease | None) -> tuple[object, object]:
     """What writes begin with: an id of the write, and the token of the lease."""
-    return secrets.token_bytes(8), "" if lease is None else lease.token
+    return NEW_WRITE, "" if lease is None else lease.token
 
 
 def _number(value: int | None) -> str:
