@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = (".ci", "benches", "python", "rust", "tests")
+FOLDERS = (".ci", "benches", "docs", "examples", "python", "rust", "tests")
 CODE = {".rs", ".py", ".pyi"}
 TEXT = CODE | {".toml", ".md", ".json", ".txt", "", ".jsonl", ".html"}
 BUILT = {"target", "__pycache__", "results"}
