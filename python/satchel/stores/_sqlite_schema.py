@@ -93,6 +93,19 @@ def prepare(connection: sqlite3.Connection, *, timeout_s: float) -> None:
 
 def _version(connection: sqlite3.Connection, newest: int) -> int:
     """The number of the file's schema, 0 for an empty file."""
+    if connection.in_transaction:
+        return _read_version(connection, newest)
+    # One view for all that is read: another process may make the schema meanwhile.
+    connection.execute("BEGIN")
+    try:
+        return _read_version(connection, newest)
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _read_version(connection: sqlite3.Connection, newest: int) -> int:
+    """As `_version`, within a transaction."""
     [application_id] = connection.execute("PRAGMA application_id").fetchone()
     [version] = connection.execute("PRAGMA user_version").fetchone()
     if application_id != APPLICATION_ID:
