@@ -288,7 +288,9 @@ def _transaction(db: sqlite3.Connection) -> Generator[None]:
     try:
         yield
     except BaseException:
-        db.execute("ROLLBACK")
+        # A full disk has ended it already, and its error is the one to see.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
         raise
     db.execute("COMMIT")
 
