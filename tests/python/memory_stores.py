@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
+import secrets
 from typing import TYPE_CHECKING, Any
 
-import pytest
+import psycopg
+from psycopg.sql import SQL, Identifier
 
 import satchel
 from satchel.memory.opening import embedder_of
 from satchel.memory.sqlite import SqliteMemories
 from satchel.memory.store import Memory
+from servers import own_postgres, postgres_url
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,13 +39,12 @@ def room() -> str:
     return f"tenant-{next(NUMBERS)}"
 
 
-def postgres_url() -> str:
-    """A real server's URL, or the test is skipped."""
-    if importlib.util.find_spec("servers") is None:
-        pytest.skip("no PostgreSQL: the module that starts servers is not here")
-    servers: Any = importlib.import_module("servers")
-    found: str = servers.postgres_url()
-    return found
+def fresh_database() -> str:
+    """The URL of a database of its own, on the server of the tests."""
+    name = f"memories_{secrets.token_hex(6)}"
+    with psycopg.connect(own_postgres().url(), autocommit=True) as connection:
+        connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+    return own_postgres().url(name)
 
 
 def memory_of(backend: str, folder: Path, **options: Any) -> Memory:

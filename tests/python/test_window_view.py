@@ -105,7 +105,6 @@ def test_columns_become_an_arrow_table() -> None:
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])
 def test_columns_become_frames(package: str) -> None:
-    pytest.importorskip(package)
     given = columns()
     found = getattr(given, f"to_{package}")()
     assert list(found["level"]) == [given.level_names[at] for at in given.level]
