@@ -2,6 +2,7 @@
 # extension beside its stub); every tool comes from .ci/requirements.txt at an exact version.
 #
 #   make setup   environment and extension     make demo    the main job on shipped transcripts
+#   make bridges the environment of the bridges to agent frameworks, beside the other
 #   make test    the whole suite               make check   format, lints, types, stubs
 #   make bench   benchmarks                    make wheel   the release wheel, into dist/
 #   make soak    the long runs of the stores: killed and racing writers, about ten minutes
@@ -11,7 +12,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: setup demo test check bench soak wheel browser clean
+.PHONY: setup bridges demo test check bench soak wheel browser clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -23,6 +24,10 @@ PROFILE ?= release
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport CONDA_PREFIX
+
+# Packages of frameworks that do not go together with the others; see .ci/bridges.txt.
+BRIDGES := $(VENV)/bridges
+OLDEST := $(BRIDGES)/oldest
 
 TOOLS := $(VENV)/tools.stamp
 EXTENSION := $(VENV)/extension-$(PROFILE).stamp
@@ -48,6 +53,20 @@ $(EXTENSION): $(TOOLS) pyproject.toml $(RUST_SOURCES)
 	PIP_QUIET=1 $(BIN)/maturin develop --profile $(PROFILE)
 	touch $@
 
+bridges: $(BRIDGES)/bridges.stamp
+
+# A thin environment: what it does not have of its own (the extension too) it finds in the other one.
+$(BRIDGES)/bridges.stamp: .ci/bridges.txt .ci/bridges-oldest.txt $(TOOLS)
+	rm -rf $(BRIDGES)
+	$(BIN)/python -m venv --without-pip $(BRIDGES)
+	$(BIN)/python -m pip --python $(BRIDGES)/bin/python install --quiet --no-deps --requirement .ci/bridges.txt
+	$(BIN)/python -m pip install --quiet --no-deps --target $(OLDEST) --requirement .ci/bridges-oldest.txt
+	other=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	own=$$($(BRIDGES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	echo "import site; site.addsitedir('$$other')" > "$$own/others.pth"
+	$(BIN)/python -m pip --python $(BRIDGES)/bin/python check
+	touch $@
+
 # Budgets that are tight for each transcript, so that every level is seen.
 demo: setup
 	$(BIN)/satchel count tests/data/coding.openai.json tests/data/service.openai.json tests/data/korean.anthropic.json
@@ -57,20 +76,23 @@ demo: setup
 
 # Benches run once, untimed: nextest and `cargo test` run criterion in its test mode, and pytest has
 # --benchmark-disable among its options.
-test: setup
+test: setup bridges
 	if cargo nextest --version >/dev/null 2>&1; \
 	then cargo nextest run --workspace --all-targets --no-tests=pass; \
 	else cargo test --workspace --all-targets; fi
 	cargo test --workspace --doc
 	$(BIN)/python -m pytest
+	$(BRIDGES)/bin/python -m pytest tests/bridges
+	PYTHONPATH=$(OLDEST) $(BRIDGES)/bin/python -m pytest tests/bridges/pydantic_ai
 
-check: setup
+# The checkers look through the bridges' environment, where all packages can be seen.
+check: setup bridges
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
-	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/mypy --python-executable $(BRIDGES)/bin/python
+	$(BIN)/pyright --pythonpath $(BRIDGES)/bin/python
 	$(BIN)/python -m mypy.stubtest satchel._core --mypy-config-file pyproject.toml
 
 bench:
