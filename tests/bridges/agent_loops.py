@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 DIALECT = "openai-responses"
 MODEL = "gpt-5"
 WORDS = ["alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "kilo"]
-    "alpha",
-    "bravo",
-    "charlie",
-    "delta",
-    "echo",
-    "foxtrot",
-    "golf",
-    "hotel",
-    "india",
-    "juliett",
-    "kilo",
-    "lima",
-]
 
 
 @function_tool

@@ -13,7 +13,7 @@ import pytest
 import servers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 # The profiles of hypothesis are set where the other suite has its settings.
 _SETTINGS = Path(__file__).resolve().parents[1] / "python" / "conftest.py"
@@ -43,6 +43,12 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(autouse=True)
-def own_loop() -> None:
-    """Each test starts without a loop of the one before."""
-    asyncio.set_event_loop_policy(None)
+def own_loop() -> Iterator[None]:
+    """A loop for what is called without one, closed after the test."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()

@@ -134,12 +134,9 @@ def test_streamed_runs_and_sync_runs(tmp_path: Path) -> None:
         await session.close()
 
     asyncio.run(streamed())
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
     session = SatchelSession("s", f"sqlite:///{tmp_path / 'agent.db'}")
     Runner.run_sync(agent, "Again.", session=session, run_config=settings, max_turns=20)
-    loop.run_until_complete(session.close())
-    loop.close()
+    asyncio.get_event_loop().run_until_complete(session.close())
     check_calls(model.calls, windows, BUDGET)
 
 
@@ -350,7 +347,7 @@ def test_the_model_is_the_agent_s_unless_one_is_named() -> None:
         pack = context_filter(budget=BUDGET, on_window=note)
 
         async def ask(agent: Agent[Any]) -> ModelInputData:
-                data: CallModelData[Any] = CallModelData(
+            data: CallModelData[Any] = CallModelData(
                 ModelInputData([{"role": "user", "content": "Hi."}], None), agent, None
             )
             found: ModelInputData = await pack(data)
