@@ -1,0 +1,14 @@
+"""The examples of the bridges' pages run as they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from test_docs import BRIDGES, ROOT, run_page
+
+
+@pytest.mark.parametrize("name", sorted(BRIDGES))
+def test_the_examples_of_a_bridge_run(name: str, tmp_path: Path) -> None:
+    run_page(ROOT / "docs" / f"{name}.md", tmp_path)
