@@ -74,16 +74,19 @@ demo: setup
 	$(BIN)/satchel window tests/data/service.openai.json --model gpt-4o --budget 2000
 	$(BIN)/satchel window tests/data/korean.anthropic.json --model claude-sonnet-4-5 --budget 4200
 
+AT_ONCE := --numprocesses logical --maxprocesses 4 --dist worksteal
+
 # Benches run once, untimed: nextest and `cargo test` run criterion in its test mode, and pytest has
-# --benchmark-disable among its options.
+# --benchmark-disable among its options. The last two lines run the bridges inside their frameworks,
+# in the newest version, and where an oldest one is promised, in that.
 test: setup bridges
 	if cargo nextest --version >/dev/null 2>&1; \
 	then cargo nextest run --workspace --all-targets --no-tests=pass; \
 	else cargo test --workspace --all-targets; fi
 	cargo test --workspace --doc
-	$(BIN)/python -m pytest
-	$(BRIDGES)/bin/python -m pytest tests/bridges
-	PYTHONPATH=$(OLDEST) $(BRIDGES)/bin/python -m pytest tests/bridges/pydantic_ai
+	$(BIN)/python -m pytest $(AT_ONCE)
+	$(BRIDGES)/bin/python -m pytest $(AT_ONCE) tests/bridges
+	PYTHONPATH=$(OLDEST) $(BRIDGES)/bin/python -m pytest $(AT_ONCE) tests/bridges/test_pydantic_*.py
 
 # The checkers look through the bridges' environment, where all packages can be seen.
 check: setup bridges

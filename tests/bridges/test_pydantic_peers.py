@@ -164,14 +164,14 @@ def test_a_run_that_waited_for_somebody_goes_on() -> None:
 
 TEXT = st.text("ab \n\u00e9\u4e2d", max_size=40).map(lambda text: text * 9)
 IDS = st.sampled_from(["a", "b", "c", "an id that is far longer than any provider takes " * 3, ""])
-REQUEST_PART = st.one_of(
+REQUEST_PART: st.SearchStrategy[Any] = st.one_of(
     st.builds(UserPromptPart, content=st.one_of(TEXT, st.lists(TEXT, max_size=3))),
     st.builds(SystemPromptPart, content=TEXT),
     st.builds(ToolReturnPart, tool_name=st.just("t"), content=TEXT, tool_call_id=IDS),
     st.builds(RetryPromptPart, content=TEXT, tool_name=st.just("t"), tool_call_id=IDS),
     st.builds(RetryPromptPart, content=TEXT),
 )
-RESPONSE_PART = st.one_of(
+RESPONSE_PART: st.SearchStrategy[Any] = st.one_of(
     st.builds(TextPart, content=TEXT),
     st.builds(ThinkingPart, content=TEXT, signature=st.sampled_from([None, "sig"])),
     st.builds(

@@ -59,10 +59,10 @@ def describe(value: Any) -> str | Description:
     return "module" if inspect.ismodule(value) else type(value).__name__
 
 
-def public_api() -> Description:
+def public_api(*modules: Any) -> Description:
     return {
         module.__name__: {name: describe(getattr(module, name)) for name in sorted(module.__all__)}
-        for module in (satchel, satchel.models, satchel.replay)
+        for module in modules or (satchel, satchel.models, satchel.replay)
     }
 
 

@@ -79,11 +79,11 @@ def drafted(message: ModelMessage, number: int, calls: dict[str, list[str]]) -> 
             blocks += _said(part, at, name)
         return {"role": "assistant", "content": blocks, _AT: number} if blocks else None
     results: list[_Block] = []
-    for at, part in enumerate(message.parts):
-        if isinstance(part, ToolReturnPart) or _is_retry_of_call(part):
-            results.append(_result(part, at, calls))
+    for at, asked in enumerate(message.parts):
+        if isinstance(asked, ToolReturnPart) or _is_retry_of_call(asked):
+            results.append(_result(asked, at, calls))
         else:
-            blocks += _asked(part, at)
+            blocks += _asked(asked, at)
     # The order that providers want, and that the framework's own adapters bring about.
     content = [*results, *blocks]
     return {"role": "user", "content": content, _AT: number} if content else None
