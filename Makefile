@@ -61,9 +61,9 @@ $(BRIDGES)/bridges.stamp: .ci/bridges.txt .ci/bridges-oldest.txt $(TOOLS)
 	$(BIN)/python -m venv --without-pip $(BRIDGES)
 	$(BIN)/python -m pip --python $(BRIDGES)/bin/python install --quiet --no-deps --requirement .ci/bridges.txt
 	$(BIN)/python -m pip install --quiet --no-deps --target $(OLDEST) --requirement .ci/bridges-oldest.txt
-	other=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
 	own=$$($(BRIDGES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
-	echo "import site; site.addsitedir('$$other')" > "$$own/others.pth"
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > "$$own/others.pth"; \
+	echo '$(CURDIR)/python' >> "$$own/others.pth"
 	$(BIN)/python -m pip --python $(BRIDGES)/bin/python check
 	touch $@
 
@@ -95,7 +95,7 @@ check: setup bridges
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy --python-executable $(BRIDGES)/bin/python
-	$(BIN)/pyright --pythonpath $(BRIDGES)/bin/python
+	$(BIN)/pyright
 	$(BIN)/python -m mypy.stubtest satchel._core --mypy-config-file pyproject.toml
 
 bench:

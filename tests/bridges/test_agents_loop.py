@@ -133,10 +133,11 @@ def test_streamed_runs_and_sync_runs(tmp_path: Path) -> None:
             pass
         await session.close()
 
-    asyncio.run(streamed())
+    loop = asyncio.get_event_loop()
+    loop.run_until_complete(streamed())
     session = SatchelSession("s", f"sqlite:///{tmp_path / 'agent.db'}")
     Runner.run_sync(agent, "Again.", session=session, run_config=settings, max_turns=20)
-    asyncio.get_event_loop().run_until_complete(session.close())
+    loop.run_until_complete(session.close())
     check_calls(model.calls, windows, BUDGET)
 
 

@@ -1,6 +1,6 @@
 """The public names of the bridges, frozen in ``public_api.json`` beside this file.
 
-Written as the other contract: run this file as a program, with both folders of tests on the path.
+Written as the other contract: run this file as a program, with tests/python on the path.
 """
 
 from __future__ import annotations
