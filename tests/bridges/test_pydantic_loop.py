@@ -29,6 +29,7 @@ from satchel.pydantic_ai import ContextCapability, history_processor
 from typed_loops import MODEL, Script, check_requests, collected, errors_in, pairs_of, read_file
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from pydantic_ai.messages import ModelMessage
@@ -295,8 +296,8 @@ def test_streamed_runs() -> None:
         context, windows = packing()
         script = Script(20)
 
-        async def stream(messages: list[ModelMessage], info: AgentInfo) -> Any:
-            reply = script._answer(messages, info)
+        async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
+            reply = script.answer(messages, info)
             for at, part in enumerate(reply.parts):
                 if isinstance(part, ToolCallPart):
                     yield {
@@ -336,10 +337,10 @@ def test_runs_at_once_share_a_capability() -> None:
 def test_the_model_that_serves_is_the_one_that_is_packed_for() -> None:
     context, windows = packing(model=None)
     script = Script(0)
-    script.model = FunctionModel(script._answer, model_name="claude-sonnet-4-5")
+    script.model = FunctionModel(script.answer, model_name="claude-sonnet-4-5")
     script.agent(context).run_sync("Go.")
     assert windows[0].model.endswith("claude-sonnet-4-5")
-    script.model = FunctionModel(script._answer)
+    script.model = FunctionModel(script.answer)
     with pytest.raises(satchel.InputError) as caught:
         script.agent(context).run_sync("Go.")
     assert caught.value.code == "unknown_model"

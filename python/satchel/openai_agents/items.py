@@ -123,13 +123,13 @@ class Replay:
         if kind == "reasoning":
             found = fields.get("encrypted_content") or (self._is_stored and fields.get("id"))
             self._is_lost = not found
-            return item if found else None
-        if _core.describe_message(item, DIALECT)["role"] != "assistant":
+            return fields if found else None
+        if _core.describe_message(fields, DIALECT)["role"] != "assistant":
             self._is_lost = False
         made_up = fields.get("id") == _MADE_UP_ID
         if "id" in fields and (made_up or (self._is_lost and kind in _LED_TO)):
             return {name: value for name, value in fields.items() if name != "id"}
-        return item
+        return fields
 
 
 def is_delta(items: Sequence[object]) -> bool:

@@ -20,7 +20,6 @@ from pydantic_ai.messages import (
     ImageUrl,
     ModelRequest,
     ModelResponse,
-    RetryPromptPart,
     SystemPromptPart,
     TextContent,
     TextPart,
@@ -43,6 +42,9 @@ DIALECT: Final = "anthropic"
 
 _AT: Final = "at"
 _SIGNED: Final = "signed"
+_RETRY: Final = "retry-prompt"
+_RETRIES: Final = frozenset({_RETRY, "retry-feedback"})
+"""By kind: the class of the first is going away, and that of the second is young."""
 _ORDINARY: Final = frozenset(
     {"user-prompt", "tool-return", "retry-prompt", "retry-feedback", "speech"}
 )
@@ -151,7 +153,7 @@ def _asked(part: Any, at: int) -> Iterable[_Block]:
     """Blocks of a part of a request that is no result."""
     if isinstance(part, SystemPromptPart):
         return _text(part.content, [at, 0])
-    if part.part_kind in {"retry-prompt", "retry-feedback"}:
+    if part.part_kind in _RETRIES:
         return _text(part.model_response(), [at, 0])
     if not isinstance(part, UserPromptPart):
         return [_opaque(part, [at, 0])]
@@ -183,7 +185,7 @@ def _piece(piece: Any, place: list[int]) -> Iterable[_Block]:
 
 
 def _result(part: Any, at: int, calls: dict[str, list[str]]) -> _Block:
-    is_retry = isinstance(part, RetryPromptPart)
+    is_retry = part.part_kind == _RETRY
     text = part.model_response() if is_retry else part.model_response_str(wrap_if_error=False)
     names = calls.get(part.tool_call_id) or [part.tool_call_id]
     block: _Block = {
@@ -200,7 +202,7 @@ def _result(part: Any, at: int, calls: dict[str, list[str]]) -> _Block:
 
 
 def _is_retry_of_call(part: Any) -> bool:
-    return isinstance(part, RetryPromptPart) and part.tool_name is not None
+    return part.part_kind == _RETRY and part.tool_name is not None
 
 
 def _text(text: str, place: list[int]) -> Iterable[_Block]:
@@ -226,10 +228,10 @@ def _shortened(part: Any, changed: dict[int, _Block]) -> Any:
         return dataclasses.replace(part, content=content)
     [block] = changed.values()
     if isinstance(part, ToolCallPart):
-        return dataclasses.replace(part, args=block["input"])
+        return dataclasses.replace(cast("Any", part), args=block["input"])
     if isinstance(part, ToolReturnPart):
         return _shortened_result(part, block)
-    if isinstance(part, RetryPromptPart):
+    if part.part_kind in _RETRIES:
         text = block["content"] if block["type"] == "tool_result" else block["text"]
         return dataclasses.replace(part, content=_joined(text))
     return dataclasses.replace(part, content=block["text"])

@@ -202,7 +202,7 @@ def packed(
     window = conversation.working_set.window(system=system, tools=tools or None)
     found: list[ModelMessage] = []
     for draft in window.messages:
-        number = draft.get("at")
+        number: int | None = draft.get("at")
         if number is None:
             found.append(restored(draft, None, None))
         else:

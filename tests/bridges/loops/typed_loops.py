@@ -9,7 +9,6 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
-    RetryPromptPart,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -48,9 +47,9 @@ class Script:
         self.first = first
         self.steps = steps
         self.requests: list[list[ModelMessage]] = []
-        self.model = FunctionModel(self._answer)
+        self.model = FunctionModel(self.answer)
 
-    def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    def answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         del info
         number = len(self.requests)
         self.requests.append(list(messages))
@@ -117,7 +116,7 @@ def pairs_of(messages: Sequence[ModelMessage]) -> tuple[list[str], list[str]]:
         part.tool_call_id
         for part in parts
         if isinstance(part, ToolReturnPart)
-        or (isinstance(part, RetryPromptPart) and part.tool_name is not None)
+        or (part.part_kind == "retry-prompt" and part.tool_name is not None)
     ]
     return sorted(calls), sorted(results)
 
