@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agents import Agent, RunConfig, Runner, handoff
+from agents import Agent, RunConfig, Runner, function_tool, handoff
 from agents.exceptions import UserError
 from agents.run_config import CallModelData, ModelInputData
 from agents.testing import ModelStep, ScriptedModel, function_call
@@ -214,7 +214,8 @@ def test_the_budget_is_that_of_the_request() -> None:
     asyncio.run(run())
 
 
-def test_a_page_is_read_within_the_run() -> None:
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_a_page_is_read_within_the_run(is_streamed: bool) -> None:
     async def run() -> None:
         windows, note = collected()
         pack = context_filter(model=MODEL, budget=2_500, on_window=note)
@@ -236,7 +237,12 @@ def test_a_page_is_read_within_the_run() -> None:
 
         steps = [*[tool_step(at) for at in range(12)], ModelStep.respond(ask)]
         agent, model = scripted([*steps, answer_step(99)], tools=[pack.page_tool()])
-        await Runner.run(agent, "Go.", run_config=settings, max_turns=20)
+        if is_streamed:
+            result = Runner.run_streamed(agent, "Go.", run_config=settings, max_turns=20)
+            async for _ in result.stream_events():
+                pass
+        else:
+            await Runner.run(agent, "Go.", run_config=settings, max_turns=20)
         last = model.calls[-1].input[-1]
         assert last["call_id"] == "call_page"
         assert "ERROR src/part_" in last["output"]
@@ -384,6 +390,52 @@ def test_the_model_is_the_agent_s_unless_one_is_named() -> None:
 def test_wrong_settings_are_refused_when_they_are_given(options: dict[str, Any]) -> None:
     with pytest.raises(satchel.InputError):
         context_filter(**options)
+
+
+def test_a_run_that_waits_for_approval_goes_on(tmp_path: Path) -> None:
+    @function_tool(needs_approval=True)
+    def deploy() -> str:
+        """Deploys it."""
+        return "deployed"
+
+    async def run() -> None:
+        settings, windows = config()
+        call = function_call("deploy", {}, call_id="call_d", item_id="fc_d")
+        steps = [tool_step(at) for at in range(12)]
+        agent, model = scripted([*steps, ModelStep(output=[call]), answer_step(99)], tools=[deploy])
+        async with SatchelSession("s", f"sqlite:///{tmp_path / 'agent.db'}") as session:
+            first = await Runner.run(
+                agent, "Go.", session=session, run_config=settings, max_turns=20
+            )
+            [waiting] = first.interruptions
+            state = first.to_state()
+            state.approve(waiting)
+            second = await Runner.run(agent, state, session=session, run_config=settings)
+            assert second.final_output == "Done."
+            items = await session.get_items()
+            assert [item.get("call_id") for item in items].count("call_d") == 2
+        check_calls(model.calls, windows, BUDGET)
+
+    asyncio.run(run())
+
+
+def test_open_calls_of_the_newest_step_get_a_placeholder() -> None:
+    async def run() -> None:
+        pack = context_filter(model=MODEL)
+        agent, _ = scripted([])
+        call: Any = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+        data = CallModelData(
+            ModelInputData([{"role": "user", "content": "Go."}, call], None), agent, None
+        )
+        found = (await pack(data)).input
+        assert errors_in(found) == []
+        assert [item.get("type") for item in found] == [
+            None,
+            "function_call",
+            "function_call_output",
+        ]
+
+    asyncio.run(run())
 
 
 def test_the_callback_stores_nothing_twice() -> None:

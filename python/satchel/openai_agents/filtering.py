@@ -250,7 +250,8 @@ def _next_window(
     conversation.items += fresh
     sendable = [conversation.replay.sendable(item) for item in fresh]
     working_set.append([item for item in sendable if item is not None])
-    window = working_set.window(system=instructions, tools=tools)
+    # Calls that nobody answered yet are not the filter's to refuse: they get a marked placeholder.
+    window = working_set.window(system=instructions, tools=tools, open_calls="synthesize")
     own = {id(seen): item for seen, item in zip(conversation.items, given, strict=True)}
     messages = [own.get(id(message), message) for message in window.messages]
     return dataclasses.replace(window, messages=messages)
