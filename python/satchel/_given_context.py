@@ -57,9 +57,8 @@ def _entry(name: str, one: object) -> dict[str, str]:
         fields = cast("Mapping[str, object]", one)
         text = plain_text(f"{name} text", fields.get("text"))
         return {"text": text, "source": plain_text(f"{name} source", fields.get("source", ""))}
-    # Only somebody who has a memory has its items.
-    from satchel.memory.item import MemoryItem  # noqa: PLC0415
-    from satchel.memory.rendering import entry_label  # noqa: PLC0415
+    from satchel.memory.item import MemoryItem  # noqa: PLC0415 - who has no memory needs none of it
+    from satchel.memory.rendering import entry_label  # noqa: PLC0415 - likewise
 
     item = getattr(one, "item", one)
     if isinstance(item, MemoryItem):

@@ -238,8 +238,8 @@ class Assembler:
                 of the first message, one past the last) and ``text``. What it covers leaves the
                 window and stays behind its pointers.
             memories: what is known from elsewhere: what `Memory.recall` gave, memory items, texts,
-                or mappings with ``text`` and ``source``. They come fenced and labelled as data, with
-                the newest message, most important first, within `Budget` ``memory_tokens``;
+                or mappings with ``text`` and ``source``. They come fenced and labelled as data,
+                with the newest message, most important first, within `Budget` ``memory_tokens``;
                 ``report.memories_left_out`` counts the others. They stay until a compaction.
             query: what the window should answer, where the policy says ``select="relevant"``;
                 default: the newest user message. With another ``select`` it changes nothing.

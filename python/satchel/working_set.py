@@ -10,7 +10,7 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from satchel import _core, models
+from satchel import _core
 from satchel._arguments import (
     MOST_WHOLE,
     invalid,
@@ -30,12 +30,12 @@ from satchel._log_events import (
     by_dialect,
     fixed_tokens,
     plain_event,
+    with_figures_of_model,
 )
 from satchel._page_calls import calls_in, results_of
 from satchel._page_reading import PAGE_TOOL_NAME, read_page, source_of
 from satchel._provider_edits import provider_edits, thinking_tail
 from satchel._stakes import ROUNDS, checked_stakes, claims, fitting_claims
-from satchel.counting import counter as counter_of
 from satchel.counting import resolved
 from satchel.errors import BudgetError, InputError
 from satchel.paging import DEFAULT_TOKENS, LEAST_TOKENS, answer
@@ -297,7 +297,7 @@ class WorkingSet:
         """
         event = {"at": len(self), **plain_event(event, len(self._events))}
         if event.get("kind") == "settings":
-            event = self._with_figures_of_model(event)
+            event = with_figures_of_model(event, self._said)
             if "policy" in event:
                 event["policy"] = planned_policy(event["policy"])
         self._fold(event, is_converted=True)
@@ -353,19 +353,6 @@ class WorkingSet:
             raise
         self._events = (*self._events, event)
         self._note(event)
-
-    def _with_figures_of_model(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Settings of another model with what goes with it: its counter, its limit."""
-        name, before = event.get("model"), self._said.get("model")
-        if not isinstance(name, str) or name == before:
-            return event
-        figures: dict[str, Any] = {}
-        model = models.get(name)
-        if isinstance(before, str) and self._said.get("counter") == counter_of(before).name:
-            figures["counter"] = counter_of(name).name
-        figures["budget"] = min(self._said["budget"], model.input_budget())
-        figures["prices"] = model.input_prices()
-        return {**figures, **event}
 
     def pin(self, index: int) -> None:
         """Keeps the step of message ``index`` verbatim; brings it back if it was lowered."""
