@@ -71,7 +71,7 @@ impl<T: Text> WorkingSet<T> {
         if items.is_empty() {
             return Ok(());
         }
-        if self.transcript.len() == 0 {
+        if self.transcript.is_empty() {
             return Err(Error::new(
                 ErrorKind::InvalidEvent,
                 "memories stand behind a message: the log has none",
@@ -195,7 +195,11 @@ fn memories(items: &[Remembered], language: Language) -> String {
         let words: Vec<&str> = source.split_whitespace().collect();
         let source = words.join(" ").replace('[', "(").replace(']', ")");
         content.push_str("- [");
-        content.push_str(if source.is_empty() { "no source" } else { &source });
+        content.push_str(if source.is_empty() {
+            "no source"
+        } else {
+            &source
+        });
         content.push_str("] ");
         content.push_str(&text.trim_matches('\n').replace('\n', "\n  "));
         content.push('\n');
