@@ -311,13 +311,13 @@ class SatchelSession:
                 known = History()
             try:
                 entries = await known.fetch(self._store, info)
-                # What was read belongs together only if nothing was cut meanwhile.
                 after = await self._store.info(self.session_id)
             except StoreError as error:
                 if error.code != "session_not_found":
                     raise
                 continue
-            if after == info:
+            # What was read belongs together only if nothing was cut meanwhile.
+            if History(info=info).continues_to(after):
                 self._history = known.extended(entries, info)
                 return self._history.rows
         raise _outrun()
