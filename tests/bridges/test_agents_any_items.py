@@ -122,3 +122,21 @@ def test_a_cut_orphans_no_output(items: list[dict[str, Any]], start: int) -> Non
     assert cut >= min(start, len(items)) or start == 0
     # Those that had no call before have none now; no other lost its call.
     assert orphans(items[cut:]) <= orphans(items)
+
+
+def test_calls_with_one_id_are_cut_off_together() -> None:
+    def call(kind_of_call: str) -> dict[str, Any]:
+        return {"type": kind_of_call, "call_id": "c", "name": "f", "arguments": "{}"}
+
+    def output(kind_of_output: str) -> dict[str, Any]:
+        return {"type": kind_of_output, "call_id": "c", "output": "4"}
+
+    items = [
+        ASKED,
+        call("custom_tool_call"),
+        call("function_call"),
+        output("function_call_output"),
+        output("custom_tool_call_output"),
+        ASKED,
+    ]
+    assert [first_whole(items, start) for start in range(7)] == [0, 1, 5, 5, 5, 5, 6]

@@ -6,6 +6,7 @@ kind pair here as they do in a window. Costs one look at each item.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel import _core
@@ -21,6 +22,8 @@ DIALECT: Final = "openai-responses"
 
 _MADE_UP_ID: Final = "__fake_id__"
 """What the SDK calls items of models that name none; no provider takes it back."""
+
+_SIDES: Final = re.compile("_(?:call|output|request|response)")
 
 _LED_TO: Final = frozenset({"message", "function_call", "custom_tool_call"})
 """Items whose id names the reasoning behind them, and that may do without."""
@@ -47,22 +50,40 @@ def _bound(items: Sequence[object]) -> list[int]:
     """How many more stretches begin than end at each place; where some are open, nothing is cut."""
     described = [_core.describe_message(item, DIALECT) for item in items]
     opened = [0] * (len(items) + 1)
-    asked: dict[str | None, int] = {}
+    asked: dict[str | None, list[tuple[int, str]]] = {}
     thought: int | None = None
     for at, message in enumerate(described):
-        kinds = [(part["kind"], part["id"]) for part in message["parts"]]
         if message["role"] != "assistant":
             thought = None
         elif thought is not None:
             _bind(opened, thought, at)
-        if any(kind == "reasoning" for kind, _ in kinds):
-            thought = at
-        for kind, name in kinds:
-            if kind == "call":
-                asked[name] = at
-            elif kind == "result" and name in asked:
-                _bind(opened, asked.pop(name), at)
+        kind_of_item = _type(items[at])
+        for part in message["parts"]:
+            if part["kind"] == "reasoning":
+                thought = at
+            elif part["kind"] == "call":
+                asked.setdefault(part["id"], []).append((at, kind_of_item))
+            elif part["kind"] == "result" and asked.get(part["id"]):
+                _bind(opened, _answered(asked[part["id"]], kind_of_item), at)
     return opened
+
+
+def _answered(calls: list[tuple[int, str]], kind: str) -> int:
+    """The place of the call that an output answers: of those with its id, the first of its kind.
+
+    Where there is none of its kind, the first stays open: what answers it may be to come.
+    """
+    for place, (at, asked) in enumerate(calls):
+        if kind == asked:
+            del calls[place]
+            return min(at, calls[0][0]) if calls else at
+    return calls[0][0]
+
+
+def _type(item: object) -> str:
+    """What kind of tool an item is about: the same for a call and its output."""
+    found: object = cast("dict[str, object]", item).get("type") if isinstance(item, dict) else None
+    return _SIDES.sub("", found) if isinstance(found, str) else ""
 
 
 def _bind(opened: list[int], first: int, last: int) -> None:
