@@ -94,9 +94,7 @@ class Request:
 
     def errors(self) -> list[str]:
         """What the provider would refuse."""
-        found = satchel.lint(
-            self.messages, self.dialect, system=self.system, tools=self.tools
-        )
+        found = satchel.lint(self.messages, self.dialect, system=self.system, tools=self.tools)
         return [str(one) for one in found if one.severity == "error"]
 
     def tokens(self, model: str) -> int:
@@ -332,6 +330,27 @@ def refused_events(answer: Refuse, dialect: str) -> list[str]:
             return [f"data: {json.dumps(body)}\n\n"]
 
 
+def told(answer: Answer, request: Request) -> tuple[int, str, str, int]:
+    """Status, kind and text of an answer, and how many bytes that were promised are missing."""
+    dialect = request.dialect
+    match answer:
+        case Say() if request.body.get("stream"):
+            return 200, "text/event-stream", "".join(STREAMED[dialect](answer)), 0
+        case Say():
+            return 200, "application/json", json.dumps(WHOLE[dialect](answer)), 0
+        case Refuse(is_streamed=True):
+            return 200, "text/event-stream", "".join(refused_events(answer, dialect)), 0
+        case Refuse():
+            return answer.status, "application/json", json.dumps(refusal(answer, dialect)), 0
+        case Break():
+            events = list(STREAMED[dialect](answer.answer))
+            shown = "".join(events[: max(1, int(len(events) * answer.share))])
+            return 200, "text/event-stream", shown, 0 if answer.is_clean else 99
+        case Events():
+            kind = "text/event-stream" if request.body.get("stream") else "application/json"
+            return 200, kind, "".join(answer.events), 0
+
+
 @contextmanager
 def scripted(script: Callable[[Request, int], Answer] | None = None) -> Generator[Wire]:
     """A server for as long as the block runs; ``script`` gets a request and its number from 0."""
@@ -349,35 +368,12 @@ def scripted(script: Callable[[Request, int], Answer] | None = None) -> Generato
             with guard:
                 number = len(wire.requests)
                 wire.requests.append(request)
-            self.answer(wire.script(request, number), request)
-
-        def answer(self, answer: Answer, request: Request) -> None:
-            dialect = request.dialect
-            match answer:
-                case Say():
-                    if request.body.get("stream"):
-                        self.say(200, "text/event-stream", "".join(STREAMED[dialect](answer)))
-                    else:
-                        self.say(200, "application/json", json.dumps(WHOLE[dialect](answer)))
-                case Refuse(is_streamed=True):
-                    self.say(200, "text/event-stream", "".join(refused_events(answer, dialect)))
-                case Refuse():
-                    told = json.dumps(refusal(answer, dialect))
-                    self.say(answer.status, "application/json", told)
-                case Break():
-                    events = list(STREAMED[dialect](answer.answer))
-                    shown = "".join(events[: max(1, int(len(events) * answer.share))])
-                    self.say(200, "text/event-stream", shown, 0 if answer.is_clean else 99)
-                case Events():
-                    self.say(200, "text/event-stream", "".join(answer.events))
-
-        def say(self, status: int, kind: str, text: str, missing: int = 0) -> None:
-            told = text.encode()
+            status, kind, text, missing = told(wire.script(request, number), request)
             self.send_response(status)
             self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(told) + missing))
+            self.send_header("content-length", str(len(text.encode()) + missing))
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(text.encode())
             self.close_connection = True
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name

@@ -1,7 +1,8 @@
-"""The classes of `satchel.openai` and `satchel.anthropic`, each with its real client, by dialect."""
+"""The classes of `satchel.openai` and `satchel.anthropic`, each with its real client."""
 
 from __future__ import annotations
 
+import itertools
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 MODELS = {"openai": "gpt-4o", "openai-responses": "gpt-4o", "anthropic": "claude-sonnet-5"}
 DIALECTS = tuple(MODELS)
+NUMBERS = itertools.count()
 SYSTEM = "You mend a library of small parts. Say what you find."
 CLASSES: dict[tuple[str, bool], Any] = {
     ("openai", True): satchel.openai.AsyncChat,
@@ -54,9 +56,10 @@ def client_of(wire: Wire, dialect: str, *, is_async: bool) -> Any:
 
 
 def session_of(url: Any, dialect: str, *, is_async: bool, **options: Any) -> Any:
-    """A session of the dialect."""
+    """A session of the dialect; in memory always a new one."""
+    name = f"run {next(NUMBERS)}" if url == "memory://" else "run"
     opened: Any = satchel.open_session if is_async else sync.open_session
-    settings = {"session_id": "run", "model": MODELS[dialect], "dialect": dialect, **options}
+    settings = {"session_id": name, "model": MODELS[dialect], "dialect": dialect, **options}
     return opened(url, **settings)
 
 

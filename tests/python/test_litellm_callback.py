@@ -389,7 +389,9 @@ def test_the_proxy_s_hook(litellm: Any) -> None:
     assert edited["metadata"] is data["metadata"]
     assert len(edited["messages"]) < len(chat)
     # The second hook finds nothing left to do.
-    again = callback.async_pre_call_deployment_hook(edited, litellm.types.utils.CallTypes.acompletion)
+    again = callback.async_pre_call_deployment_hook(
+        edited, litellm.types.utils.CallTypes.acompletion
+    )
     assert asyncio.run(again) is None
     # A name of the proxy's own is left to the hook that knows what it stands for.
     alias = {**data, "model": "team-model"}
@@ -413,7 +415,13 @@ def test_the_budget_is_the_request_s(litellm: Any) -> None:
     # A model that only litellm knows: its limits, and an upper estimate.
     name = "acme-unknown"
     litellm.register_model(
-        {name: {"max_input_tokens": 20_000, "max_output_tokens": 2_000, "litellm_provider": "openai"}}
+        {
+            name: {
+                "max_input_tokens": 20_000,
+                "max_output_tokens": 2_000,
+                "litellm_provider": "openai",
+            }
+        }
     )
     found = callback_of(budget=None).window({**kwargs, "model": name})
     assert (found.budget, found.exact) == (18_000, False)

@@ -163,6 +163,14 @@ def stingy(real: float, limit: int, *, is_streamed: bool = False) -> Any:
     return script
 
 
+def talk(session: Any, turns: int) -> None:
+    """A conversation without tools."""
+    session.append({"role": "user", "content": "Begin."})
+    for number in range(turns):
+        session.append({"role": "assistant", "content": f"Note {number}. " + "word " * 99})
+        session.append({"role": "user", "content": f"Go on with part {number}."})
+
+
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_window_that_is_too_long_is_made_smaller(dialect: str, is_streamed: bool) -> None:
@@ -176,7 +184,9 @@ def test_a_window_that_is_too_long_is_made_smaller(dialect: str, is_streamed: bo
             replies = waiting_loop(model, is_streamed=is_streamed, most=STEPS)
         history = session.messages()
     assert sum(reply.overflows for reply in replies) == STEPS + 1 - len(replies) > 0
-    refused = [request for request in wire.requests if request.tokens(MODELS[dialect]) * 1.3 > 3_201]
+    refused = [
+        request for request in wire.requests if request.tokens(MODELS[dialect]) * 1.3 > 3_201
+    ]
     assert 0 < len(refused) < len(wire.requests) // 8
     assert wire.errors() == []
     text = plain(history)
@@ -186,18 +196,19 @@ def test_a_window_that_is_too_long_is_made_smaller(dialect: str, is_streamed: bo
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_refusal_within_a_stream_is_answered_too(dialect: str) -> None:
     answers: list[Answer] = [
-        Refuse(400, LIMITS[dialect].format(limit=2_000, actual=2_200), CODES[dialect], True),
+        Refuse(
+            400, LIMITS[dialect].format(limit=2_000, actual=2_200), CODES[dialect], is_streamed=True
+        ),
         Say("It fits now."),
     ]
-    with scripted(lambda _request, number: answers[number]) as wire:
-        with session_of("memory://", dialect, is_async=False, budget=BUDGET) as session:
-            session.append({"role": "user", "content": "Begin."})
-            for number in range(8):
-                session.append({"role": "assistant", "content": f"Note {number}. " + "word " * 99})
-                session.append({"role": "user", "content": f"Go on with part {number}."})
-            model = model_of(wire, session, dialect, is_async=False)
-            with model._client, model.stream() as events:
-                shown = list(events)
+    with (
+        scripted(lambda _request, number: answers[number]) as wire,
+        session_of("memory://", dialect, is_async=False, budget=BUDGET) as session,
+    ):
+        talk(session, 8)
+        model = model_of(wire, session, dialect, is_async=False)
+        with model._client, model.stream() as events:
+            shown = list(events)
     assert events.reply.text == "It fits now."
     assert events.reply.overflows == 1
     assert shown
@@ -209,25 +220,21 @@ def test_a_refusal_within_a_stream_is_answered_too(dialect: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_it_gives_up_after_a_few_tries(dialect: str, is_streamed: bool) -> None:
     sentence = LIMITS[dialect].format(limit=2_000, actual=2_200)
-    with scripted(lambda _request, _number: Refuse(400, sentence, CODES[dialect])) as wire:
-        with session_of("memory://", dialect, is_async=False, budget=BUDGET) as session:
-            session.append({"role": "user", "content": "Begin."})
-            for number in range(30):
-                session.append({"role": "assistant", "content": f"Note {number}. " + "word " * 99})
-                session.append({"role": "user", "content": f"Go on with part {number}."})
-            before = session.messages()
-            model = model_of(wire, session, dialect, is_async=False)
-            # What the server says cannot be true, so it is one or the other.
-            wanted = (satchel.CompactionError, satchel.BudgetError)
-            with model._client, pytest.raises(wanted) as caught:
-                if is_streamed:
-                    model.stream().__enter__()
-                else:
-                    model.ask()
-            codes = ("overflow_persists", "nothing_to_compact", "over_budget")
-            assert caught.value.code in codes
-            assert caught.value.__context__ is not None
-            assert session.messages() == before
+    # What the server says cannot be true, so it is one or the other.
+    wanted = (satchel.CompactionError, satchel.BudgetError)
+    with (
+        scripted(lambda _request, _number: Refuse(400, sentence, CODES[dialect])) as wire,
+        session_of("memory://", dialect, is_async=False, budget=BUDGET) as session,
+    ):
+        talk(session, 30)
+        before = session.messages()
+        model = model_of(wire, session, dialect, is_async=False)
+        ask = model.stream().__enter__ if is_streamed else model.ask
+        with model._client, pytest.raises(wanted) as caught:
+            ask()
+        assert caught.value.code in ("overflow_persists", "nothing_to_compact", "over_budget")
+        assert caught.value.__context__ is not None
+        assert session.messages() == before
     assert 2 <= len(wire.requests) <= 4
 
 

@@ -30,19 +30,20 @@ class Collector(Protocol):
 
 
 class Api(Protocol):
-    """One API: which call is made with which arguments, and what comes back.
-
-    Attributes:
-        dialect: the dialect of its messages.
-        owned: arguments of the call that a caller does not give: the window does, or they would
-            take the history out of the session's hands.
-    """
+    """One API: which call is made with which arguments, and what comes back."""
 
     @property
-    def dialect(self) -> str: ...
+    def dialect(self) -> str:
+        """The dialect of its messages."""
+        ...
 
     @property
-    def owned(self) -> frozenset[str]: ...
+    def owned(self) -> frozenset[str]:
+        """Arguments of the call that a caller does not give.
+
+        The window gives them, or they would take the history out of the session's hands.
+        """
+        ...
 
     def create(self, client: Any, /) -> Callable[..., Any]:  # noqa: ANN401 - as above
         """The function of the client that asks."""

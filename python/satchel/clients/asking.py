@@ -52,9 +52,7 @@ class Asking:
 
     def send(self, window: Window, *, is_streamed: bool) -> Any:  # noqa: ANN401 - a client's object
         """Calls the client; what it returns may have to be awaited."""
-        return self._create(
-            **self.api.arguments(window, self._options, is_streamed=is_streamed)
-        )
+        return self._create(**self.api.arguments(window, self._options, is_streamed=is_streamed))
 
     def is_refused(self, error: Exception) -> bool:
         """Whether an error says that the window was too long; counts it then."""
@@ -163,8 +161,8 @@ class AsyncModel:
             The reply, which is in the session already.
 
         Raises:
-            ReplyError: ``reply_empty``, ``reply_refused``, ``reply_cut`` (in the middle of a call, or
-                before it had said anything), ``reply_failed``. Nothing was recorded.
+            ReplyError: ``reply_empty``, ``reply_refused``, ``reply_cut`` (in the middle of a call,
+                or before it had said anything), ``reply_failed``. Nothing was recorded.
             CompactionError: ``overflow_persists`` or ``nothing_to_compact`` if the provider refuses
                 windows that the session can make; its error is the context.
             InputError: as for `Session.window`; ``invalid_value`` for an argument that the window
@@ -187,10 +185,9 @@ class AsyncModel:
                     raise
                 window = await self._session.observe_overflow(error)
             else:
-                break
-        reply = asking.reply(response, window)
-        await self._session.record(response)
-        return reply
+                reply = asking.reply(response, window)
+                await self._session.record(response)
+                return reply
 
     def stream(
         self,
@@ -268,10 +265,9 @@ class Model:
                     raise
                 window = self._session.observe_overflow(error)
             else:
-                break
-        reply = asking.reply(response, window)
-        self._session.record(response)
-        return reply
+                reply = asking.reply(response, window)
+                self._session.record(response)
+                return reply
 
     def stream(
         self,

@@ -128,9 +128,7 @@ class ChatCollector:
             message = {"role": "assistant", "content": None, **self._message}
             for call in message.get("tool_calls", ()):
                 call.pop("index", None)
-            fields["choices"] = [
-                {"index": 0, "finish_reason": self._reason, "message": message}
-            ]
+            fields["choices"] = [{"index": 0, "finish_reason": self._reason, "message": message}]
         # As the client does it: what a server of another vendor says is not refused.
         build = cast("Callable[..., Any]", ChatCompletion.construct)
         return build(**fields)
@@ -143,15 +141,17 @@ def _merge(into: dict[str, Any], delta: Mapping[str, Any]) -> None:
         if value is None or (name in _FIRST and before):
             into.setdefault(name, value)
         elif isinstance(value, dict):
-            inner: dict[str, Any] = into.setdefault(name, {}) or {}
-            _merge(inner, cast("dict[str, Any]", value))
+            inner: dict[str, Any] = before if isinstance(before, dict) else {}
+            piece: Mapping[str, Any] = value
+            _merge(inner, piece)
             into[name] = inner
         elif isinstance(value, list) and name == "tool_calls":
             calls: list[dict[str, Any]] = into.setdefault(name, [])
-            for piece in cast("list[dict[str, Any]]", value):
+            pieces: list[dict[str, Any]] = value
+            for piece in pieces:
                 _merge(_place(calls, piece), piece)
         elif isinstance(value, list):
-            into[name] = [*(before or ()), *cast("list[Any]", value)]
+            into[name] = [*(before or ()), *value]
         elif isinstance(value, str) and isinstance(before, str):
             into[name] = before + value
         else:
@@ -165,5 +165,6 @@ def _place(calls: list[dict[str, Any]], piece: Mapping[str, Any]) -> dict[str, A
         same_id = not name or not call.get("id") or call["id"] == name
         if same_id and (index is None or call.get("index") == index):
             return call
-    calls.append({})
-    return calls[-1]
+    begun: dict[str, Any] = {}
+    calls.append(begun)
+    return begun

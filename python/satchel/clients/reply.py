@@ -137,9 +137,7 @@ class Reply:
         listed = list(outputs)
         if len(listed) != len(names):
             message = f"{len(listed)} outputs for {len(names)} calls"
-            raise InputError(
-                message, code="invalid_value", value=len(listed), limit=len(names)
-            )
+            raise InputError(message, code="invalid_value", value=len(listed), limit=len(names))
         return dict(zip(names, listed, strict=True))
 
     @classmethod
@@ -216,9 +214,12 @@ def parsed(text: str) -> dict[str, Any] | None:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
-def _content(output: object) -> str | list[Any]:
-    if isinstance(output, (str, list)):
-        return cast("str | list[Any]", output)
+def _content(output: Any) -> str | list[Any]:  # noqa: ANN401 - what a tool gave
+    if isinstance(output, str):
+        return output
+    if isinstance(output, list):
+        blocks: list[Any] = output
+        return blocks
     try:
         return json.dumps(output, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:

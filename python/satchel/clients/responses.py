@@ -78,9 +78,7 @@ class ResponsesApi:
             stop=str(reason or status),
             is_cut=status == "incomplete" and reason != "content_filter",
             is_refused=is_refused,
-            is_empty=not any(
-                field(item, "type") != "message" or _says(item) for item in said
-            ),
+            is_empty=not any(field(item, "type") != "message" or _says(item) for item in said),
             ends_in_call=last in _KINDS,
         )
 

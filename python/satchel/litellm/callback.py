@@ -29,7 +29,9 @@ from satchel.policy import Policy
 try:
     import litellm as _litellm
 except ImportError as error:
-    _MISSING = "satchel.litellm.ContextCallback needs litellm: install satchel with the extra litellm"
+    _MISSING = (
+        "satchel.litellm.ContextCallback needs litellm: install satchel with the extra litellm"
+    )
     raise ImportError(_MISSING, name="litellm") from error
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ _MOST_SETTINGS: Final = 64
 class _Request:
     """The parts of a call that make its window."""
 
-    __slots__ = ("dialect", "kwargs", "key", "messages", "system", "tools")
+    __slots__ = ("dialect", "key", "kwargs", "messages", "system", "tools")
 
     def __init__(self, kwargs: Mapping[str, Any], dialect: str, key: str, system: str) -> None:
         self.kwargs: Final = kwargs
@@ -124,8 +126,9 @@ class ContextCallback(_Logger):
             raise invalid(message)
         if optional_text("model", model) is not None:
             models.get(cast("str", model))
-        is_made = counter is None or isinstance(counter, Counter)
-        self._counter: Final = cast("Counter | None", counter) if is_made else Counter(counter)
+        self._counter: Final = (
+            counter if counter is None or isinstance(counter, Counter) else Counter(counter)
+        )
         self._policy: Final = found
         self._budget: Final = budget
         self._reserve_tokens: Final = reserve_tokens
@@ -212,7 +215,8 @@ class ContextCallback(_Logger):
         call = cast("Callable[..., Any]", cast("Any", _litellm).acompletion)
         given = _by_name(call, args, kwargs)
         if self not in cast("list[object]", cast("Any", _litellm).callbacks):
-            given = await asyncio.to_thread(self._edited, given, "acompletion") or given
+            edited = await asyncio.to_thread(self._edited, given, "acompletion")
+            given = given if edited is None else edited
         return await call(**given)
 
     def window(self, kwargs: Mapping[str, Any], *, call_type: str = "completion") -> Window | None:

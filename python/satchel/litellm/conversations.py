@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from satchel.stores.codec import plain
 
@@ -111,13 +111,13 @@ class Conversations:
                 self._kept.popitem(last=False)
 
 
-def _copied(value: object) -> Any:  # noqa: ANN401 - whatever a message is made of
+def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever a message is made of
     """The value in containers of its own; strings are shared."""
     if value is None or isinstance(value, (str, int, float, bool, bytes)):
         return value
+    known: Any = value
     if type(value) is dict:
-        fields = cast("dict[Any, Any]", value)
-        return {key: _copied(inner) for key, inner in fields.items()}
+        return {key: _copied(inner) for key, inner in known.items()}
     if type(value) is list:
-        return [_copied(inner) for inner in cast("list[Any]", value)]
-    return plain(value)
+        return [_copied(inner) for inner in known]
+    return plain(known)
