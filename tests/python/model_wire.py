@@ -151,8 +151,9 @@ def chat(answer: Say) -> Body:
 
 def chat_events(answer: Say) -> Iterator[str]:
     whole = chat(answer)
-    head = {**whole, "object": "chat.completion.chunk"}
-    usage, [choice] = head.pop("usage"), head.pop("choices")
+    head: Body = {**whole, "object": "chat.completion.chunk"}
+    usage: Body = head.pop("usage")
+    choice: Body = head.pop("choices")[0]
 
     def chunk(delta: Body, reason: str | None = None) -> str:
         choices = [{"index": 0, "delta": delta, "finish_reason": reason}]
@@ -163,11 +164,11 @@ def chat_events(answer: Say) -> Iterator[str]:
         yield chunk({"content": answer.text[start : start + PIECE]})
     for index, call in enumerate(choice["message"].get("tool_calls", ())):
         function = call["function"]
-        first = {**call, "index": index, "function": {**function, "arguments": ""}}
+        first: Body = {**call, "index": index, "function": {**function, "arguments": ""}}
         yield chunk({"tool_calls": [first]})
-        text = function["arguments"]
+        text: str = function["arguments"]
         for start in range(0, len(text), PIECE):
-            piece = {"index": index, "function": {"arguments": text[start : start + PIECE]}}
+            piece: Body = {"index": index, "function": {"arguments": text[start : start + PIECE]}}
             yield chunk({"tool_calls": [piece]})
     yield chunk({}, choice["finish_reason"])
     yield f"data: {json.dumps({**head, 'choices': [], 'usage': usage})}\n\n"
@@ -223,7 +224,7 @@ def responses(answer: Say) -> Body:
 
 def responses_events(answer: Say) -> Iterator[str]:
     whole = responses(answer)
-    empty = {**whole, "status": "in_progress", "output": [], "usage": None}
+    empty: Body = {**whole, "status": "in_progress", "output": [], "usage": None}
     yield event("response.created", response=empty, sequence_number=0)
     for place, item in enumerate(whole["output"]):
         yield event("response.output_item.added", output_index=place, item=item, sequence_number=1)
@@ -274,12 +275,12 @@ def messages(answer: Say) -> Body:
 
 def messages_events(answer: Say) -> Iterator[str]:
     whole = messages(answer)
-    start = {**whole, "content": [], "stop_reason": None}
+    start: Body = {**whole, "content": [], "stop_reason": None}
     yield event("message_start", message=start)
     yield event("ping")
     for index, block in enumerate(whole["content"]):
         is_text = block["type"] == "text"
-        empty = {**block, "text": ""} if is_text else {**block, "input": {}}
+        empty: Body = {**block, "text": ""} if is_text else {**block, "input": {}}
         yield event("content_block_start", index=index, content_block=empty)
         text = block["text"] if is_text else json.dumps(block["input"])
         for at in range(0, len(text), PIECE):

@@ -54,7 +54,8 @@ def registered(litellm: Any) -> Iterator[Any]:
 def callback_of(**options: Any) -> Any:
     from satchel.litellm import ContextCallback  # noqa: PLC0415 - takes seconds, and only here
 
-    return ContextCallback(**{"budget": BUDGET, **options})
+    given: Any = {"budget": BUDGET, **options}
+    return ContextCallback(**given)
 
 
 def contents(number: int) -> str:
@@ -274,7 +275,7 @@ def test_images_are_counted_by_the_rule_of_their_provider(litellm: Any) -> None:
     callback = callback_of(budget=9_000)
     kwargs = {"model": "anthropic/claude-sonnet-4-5", "messages": [shot]}
     assert callback.window(kwargs).tokens > 1_400
-    used = {"type": "tool_use", "id": "t", "name": "shot", "input": {}}
+    used: dict[str, Any] = {"type": "tool_use", "id": "t", "name": "shot", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "t", "content": [block]}
     messages: Chat = [
         {"role": "user", "content": "Take a picture."},

@@ -25,6 +25,7 @@ from provider_models import (
     tool,
 )
 from satchel.clients.chat import ChatCollector
+from satchel.stores.codec import plain
 
 if TYPE_CHECKING:
     from satchel.clients import Reply
@@ -88,7 +89,7 @@ def test_streamed_or_not_the_history_is_the_same(dialect: str) -> None:
             chatting(wire, dialect) as (session, model),
         ):
             asked(model, is_streamed=is_streamed)
-            reread = satchel.stores.codec.plain(session.messages())
+            reread: Any = plain(session.messages())
             ids = {"id"} if dialect == "openai-responses" else set[str]()
             histories.append([{k: v for k, v in one.items() if k not in ids} for one in reread])
     assert histories[0] == histories[1]
@@ -355,7 +356,12 @@ def test_anthropic_s_limit_has_a_default() -> None:
 
 
 def test_responses_that_nobody_keeps() -> None:
-    reasoning = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
+    reasoning: dict[str, Any] = {
+        "id": "rs_1",
+        "type": "reasoning",
+        "summary": [],
+        "encrypted_content": "gAAA",
+    }
 
     def script(_request: Any, _number: int) -> Any:
         body = responses_body(Say("Yes."))

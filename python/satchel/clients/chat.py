@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from satchel.clients.reply import Reading, ToolCall, broken_off, field, parsed
+from satchel.clients.reply import (
+    Reading,
+    ToolCall,
+    as_fields,
+    as_items,
+    broken_off,
+    field,
+    fields_of,
+    parsed,
+)
 from satchel.errors import ReplyError
 
 if TYPE_CHECKING:
@@ -94,9 +103,7 @@ class ChatCollector:
 
     def take(self, event: Any, /) -> bool:  # noqa: ANN401 - a client's object
         """Takes the next chunk; whether it holds a part of the reply."""
-        chunk: dict[str, Any] = (
-            event if isinstance(event, dict) else event.model_dump(exclude_unset=True)
-        )
+        chunk = fields_of(event)
         for name in ("id", "created", "model", "service_tier", "system_fingerprint"):
             if chunk.get(name) is not None:
                 self._head.setdefault(name, chunk[name])
@@ -107,7 +114,7 @@ class ChatCollector:
         for choice in chunk.get("choices") or ():
             if choice.get("index"):
                 continue
-            delta = choice.get("delta") or {}
+            delta = as_fields(choice.get("delta") or {})
             _merge(self._message, delta)
             is_shown |= any(value for name, value in delta.items() if name != "role")
             self._reason = choice.get("finish_reason") or self._reason
@@ -137,21 +144,19 @@ class ChatCollector:
 def _merge(into: dict[str, Any], delta: Mapping[str, Any]) -> None:
     """Adds one piece to what came before."""
     for name, value in delta.items():
-        before = into.get(name)
+        before, kind = into.get(name), type(value).__name__
         if value is None or (name in _FIRST and before):
             into.setdefault(name, value)
-        elif isinstance(value, dict):
-            inner: dict[str, Any] = before if isinstance(before, dict) else {}
-            piece: Mapping[str, Any] = value
-            _merge(inner, piece)
+        elif kind == "dict":
+            inner = as_fields(before or {})
+            _merge(inner, as_fields(value))
             into[name] = inner
-        elif isinstance(value, list) and name == "tool_calls":
+        elif kind == "list" and name == "tool_calls":
             calls: list[dict[str, Any]] = into.setdefault(name, [])
-            pieces: list[dict[str, Any]] = value
-            for piece in pieces:
+            for piece in as_items(value):
                 _merge(_place(calls, piece), piece)
-        elif isinstance(value, list):
-            into[name] = [*(before or ()), *value]
+        elif kind == "list":
+            into[name] = [*(before or ()), *as_items(value)]
         elif isinstance(value, str) and isinstance(before, str):
             into[name] = before + value
         else:
@@ -161,9 +166,10 @@ def _merge(into: dict[str, Any], delta: Mapping[str, Any]) -> None:
 def _place(calls: list[dict[str, Any]], piece: Mapping[str, Any]) -> dict[str, Any]:
     """The call that a piece goes on with; a new one where it begins another."""
     index, name = piece.get("index"), piece.get("id")
+    call: dict[str, Any]
     for call in reversed(calls):
-        same_id = not name or not call.get("id") or call["id"] == name
-        if same_id and (index is None or call.get("index") == index):
+        is_same = not name or call.get("id") in (None, "", name)
+        if is_same and (index is None or call.get("index") == index):
             return call
     begun: dict[str, Any] = {}
     calls.append(begun)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from satchel.clients.reply import Reading, ToolCall, broken_off, field
+from satchel.clients.reply import Reading, ToolCall, as_fields, broken_off, field, fields_of
 from satchel.errors import ReplyError
 
 if TYPE_CHECKING:
@@ -94,9 +94,7 @@ class MessagesCollector:
 
     def take(self, event: Any, /) -> bool:  # noqa: ANN401 - a client's object
         """Takes the next event; whether it holds a part of the reply."""
-        found: dict[str, Any] = (
-            event if isinstance(event, dict) else event.model_dump(exclude_unset=True)
-        )
+        found = fields_of(event)
         match found.get("type"):
             case "message_start":
                 self._message = dict(found["message"])
@@ -105,9 +103,9 @@ class MessagesCollector:
             case "content_block_delta":
                 self._add(found["index"], found["delta"])
             case "message_delta":
-                usage = {**(self._message.get("usage") or {})}
+                usage = dict(as_fields(self._message.get("usage") or {}))
                 # Totals: what is not said again stays as it was.
-                for name, value in (found.get("usage") or {}).items():
+                for name, value in as_fields(found.get("usage") or {}).items():
                     usage[name] = usage.get(name) if value is None else value
                 self._message |= {**found["delta"], "usage": usage}
             case "message_stop":
@@ -128,8 +126,10 @@ class MessagesCollector:
                     if name == "type":
                         continue
                     before = block.get(name)
-                    is_text = isinstance(value, str) and isinstance(before, str)
-                    block[name] = before + value if is_text else value
+                    if isinstance(before, str) and isinstance(value, str):
+                        block[name] = before + value
+                    else:
+                        block[name] = value
 
     def whole(self) -> Any:  # noqa: ANN401 - a client's object
         """The message."""

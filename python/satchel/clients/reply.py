@@ -22,10 +22,13 @@ __all__ = [
     "RefusedWindowError",
     "Reply",
     "ToolCall",
+    "as_fields",
+    "as_items",
     "broken_off",
     "check_refused",
     "checked",
     "field",
+    "fields_of",
     "parsed",
 ]
 
@@ -203,6 +206,22 @@ def field(holder: object, name: str) -> Any:  # noqa: ANN401 - a provider's own 
     return getattr(holder, name, None)
 
 
+def fields_of(event: object) -> dict[str, Any]:
+    """The fields of a client's event, or of a dict; those that were said."""
+    dump = getattr(event, "model_dump", None)
+    return as_fields(dump(exclude_unset=True) if callable(dump) else event)
+
+
+def as_fields(value: object) -> dict[str, Any]:
+    """A value that is known to be a JSON object."""
+    return cast("dict[str, Any]", value)
+
+
+def as_items(value: object) -> list[Any]:
+    """A value that is known to be a JSON array."""
+    return cast("list[Any]", value)
+
+
 def parsed(text: str) -> dict[str, Any] | None:
     """The object in the arguments of a call; None where there is none."""
     if not text.strip():
@@ -217,9 +236,8 @@ def parsed(text: str) -> dict[str, Any] | None:
 def _content(output: Any) -> str | list[Any]:  # noqa: ANN401 - what a tool gave
     if isinstance(output, str):
         return output
-    if isinstance(output, list):
-        blocks: list[Any] = output
-        return blocks
+    if type(output).__name__ == "list":
+        return as_items(output)
     try:
         return json.dumps(output, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
