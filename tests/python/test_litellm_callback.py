@@ -529,3 +529,19 @@ def test_wrong_arguments(litellm: Any, options: dict[str, Any], code: str) -> No
     with pytest.raises(satchel.InputError) as caught:
         callback_of(**options)
     assert caught.value.code == code
+
+
+def test_wrong_arguments_of_a_window(litellm: Any) -> None:
+    assert litellm is not None
+    callback = callback_of()
+    kwargs: dict[str, Any] = {"model": MODEL, "messages": history(1)}
+    for wrong in (
+        lambda: callback.window(7),
+        lambda: callback.window(None),
+        lambda: callback.window(kwargs, call_type=7),
+        lambda: callback.window({**kwargs, "messages": [7]}),
+        lambda: callback.window({**kwargs, "tools": 7}),
+        lambda: callback_of(budget=None).window({**kwargs, "model": None}),
+    ):
+        with pytest.raises(satchel.InputError):
+            wrong()

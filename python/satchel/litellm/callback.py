@@ -15,6 +15,7 @@ import json
 import threading
 import warnings
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel import models
@@ -35,7 +36,7 @@ except ImportError as error:
     raise ImportError(_MISSING, name="litellm") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from satchel.counting import AnyCounter
     from satchel.window import Window
@@ -230,7 +231,15 @@ class ContextCallback(_Logger):
         Raises:
             BudgetError: as `async_pre_call_deployment_hook`; InputError too.
         """
-        request = _request(kwargs, _name_of(call_type))
+        given: object = kwargs
+        if not isinstance(given, Mapping):
+            message = f"kwargs must be a mapping, not {name_of_type(given)}"
+            raise invalid(message)
+        kind = _name_of(call_type)
+        if kind is None:
+            message = f"call_type must be a name of litellm's, not {name_of_type(call_type)}"
+            raise invalid(message)
+        request = _request(kwargs, kind)
         if request is None:
             return None
         assembler = self._assembler(request)
