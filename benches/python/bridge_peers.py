@@ -111,10 +111,16 @@ def _autogen() -> list[Peer]:
         return _autogen_messages(models, core, history)
 
     class Client:
-        """Counts; asks nobody."""
+        """Counts each message once, which AutoGen's own clients do not; asks nobody."""
+
+        def __init__(self) -> None:
+            self._counts: dict[int, int] = {}
 
         def count_tokens(self, messages: Sequence[Any], **_: object) -> int:
-            return sum(estimate(str(message.content)) for message in messages)
+            counts = self._counts
+            if not counts:
+                counts.update((id(one), estimate(str(one.content))) for one in messages)
+            return sum([counts[id(one)] for one in messages])
 
     async def window(context: Any, messages: list[Any]) -> list[Any]:  # noqa: ANN401 - untyped here
         context._messages = list(messages)  # noqa: SLF001 - as loading a state sets it

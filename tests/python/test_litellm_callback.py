@@ -535,13 +535,14 @@ def test_wrong_arguments_of_a_window(litellm: Any) -> None:
     assert litellm is not None
     callback = callback_of()
     kwargs: dict[str, Any] = {"model": MODEL, "messages": history(1)}
-    for wrong in (
+    cases: list[Any] = [
         lambda: callback.window(7),
         lambda: callback.window(None),
         lambda: callback.window(kwargs, call_type=7),
         lambda: callback.window({**kwargs, "messages": [7]}),
         lambda: callback.window({**kwargs, "tools": 7}),
         lambda: callback_of(budget=None).window({**kwargs, "model": None}),
-    ):
+    ]
+    for wrong in cases:
         with pytest.raises(satchel.InputError):
             wrong()

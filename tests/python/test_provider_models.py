@@ -134,6 +134,55 @@ def check(wire: Any, dialect: str, replies: list[Any]) -> None:
     assert replies[0].calls[0].arguments == {"path": "src/part_30.py"}
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_program_that_ended_between_a_call_and_its_result(tmp_path: Path, dialect: str) -> None:
+    url = f"sqlite:///{tmp_path}/agent.db"
+    calls = tuple((f"call_{at}", "read", {"path": f"{at}.py"}) for at in range(3))
+
+    def script(_request: Request, number: int) -> Answer:
+        return Say("Both are read.", calls) if number % 2 == 0 else Say("Done.")
+
+    async def begin(wire: Any) -> None:
+        async with session_of(url, dialect, is_async=True) as session:
+            await session.append({"role": "user", "content": "Read two files."})
+            model = model_of(wire, session, dialect, is_async=True)
+            assert await model.open_calls() == ()
+            async with model._client:
+                reply = await model.ask()
+            assert await model.open_calls() == reply.calls
+
+    async def go_on(wire: Any) -> None:
+        async with session_of(url, dialect, is_async=True) as session:
+            model = model_of(wire, session, dialect, is_async=True)
+            found = await model.open_calls()
+            assert [(call.id, call.name, call.arguments) for call in found] == list(calls)
+            if dialect != "anthropic":  # whose results are one message
+                await session.append(model.results(found[:1], ["one"]))
+                assert await model.open_calls() == found[1:]
+                found = found[1:]
+            await session.append(model.results(found, {call.id: "more" for call in found}))
+            assert await model.open_calls() == ()
+            async with model._client:
+                assert (await model.ask()).text == "Done."
+            assert await model.open_calls() == ()
+
+    with scripted(script) as wire:
+        asyncio.run(begin(wire))
+        asyncio.run(go_on(wire))
+        with session_of(url, dialect, is_async=False) as session:
+            session.append({"role": "user", "content": "Again."})
+            model = model_of(wire, session, dialect, is_async=False)
+            with model._client:
+                reply = model.ask()
+                assert model.open_calls() == reply.calls
+                session.append(
+                    model.results(model.open_calls(), ["a", "b", "c"], errors=["call_1"])
+                )
+                assert model.ask().text == "Done."
+    assert wire.errors() == []
+    assert len(wire.requests) == 4
+
+
 # --- windows that the provider finds too long -----------------------------------------------------
 
 LIMITS = {

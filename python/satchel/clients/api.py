@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from satchel.clients.reply import Reading
+    from satchel.clients.reply import Reading, ToolCall
     from satchel.window import Window
 
 __all__ = ["Api", "Collector"]
@@ -65,4 +65,12 @@ class Api(Protocol):
         Raises:
             ReplyError: ``reply_failed`` if there is no reply in it.
         """
+        ...
+
+    def calls_in(self, message: object, /) -> tuple[ToolCall, ...]:
+        """The calls in one message of a history."""
+        ...
+
+    def answered_in(self, message: object, /) -> frozenset[str]:
+        """The ids of the calls that one message of a history answers."""
         ...

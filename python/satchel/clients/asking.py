@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 import satchel.session as waiting
 from satchel import sync
 from satchel._arguments import name_of_type
-from satchel.clients.reply import Reply, check_refused, checked
+from satchel.clients.reply import Reply, check_refused, checked, field, results_of
 from satchel.clients.streaming import AsyncReplyStream, ReplyStream
 from satchel.errors import InputError
 from satchel.overflow import is_overflow_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from satchel._stakes import Stakes
     from satchel.clients.api import Api
+    from satchel.clients.reply import ToolCall
     from satchel.window import Window
     from satchel.working_set import OpenCalls
 
@@ -80,6 +81,20 @@ class Asking:
                 f"open the session with dialect={self.api.dialect!r}"
             )
             raise InputError(message, code="invalid_value")
+
+
+def _open_calls(api: Api, messages: Sequence[object]) -> tuple[ToolCall, ...]:
+    """Calls of the newest step that no message answers."""
+    calls: list[ToolCall] = []
+    answered: set[str] = set()
+    for message in reversed(messages):
+        found, results = api.calls_in(message), api.answered_in(message)
+        is_aside = field(message, "type") == "reasoning"
+        if not (found or results or is_aside) or (results and calls):
+            break
+        calls[:0] = found
+        answered |= results
+    return tuple(call for call in calls if call.id not in answered)
 
 
 def _function(api: Api, client: object) -> Callable[..., Any]:
@@ -209,6 +224,24 @@ class AsyncModel:
         asked = {"query": query, "stakes": stakes, "open_calls": open_calls}
         return AsyncReplyStream(self._session, self._asking(asked, options))
 
+    async def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that still have to be answered: those of a program that ended, say.
+
+        Returns:
+            The calls of the newest step that have no result in the session, in order.
+        """
+        return _open_calls(self._api, await self._session.messages())
+
+    def results(
+        self,
+        calls: Sequence[ToolCall],
+        outputs: Mapping[str, Any] | Iterable[Any],
+        *,
+        errors: Iterable[str] = (),
+    ) -> list[dict[str, Any]]:
+        """The messages that answer calls; as `Reply.results`."""
+        return results_of(calls, outputs, errors, self._api.dialect)
+
     def _asking(self, asked: dict[str, Any], options: Mapping[str, Any]) -> Asking:
         given = {**self._options, **options}
         return Asking(self._api, self._client, {**self._fixed, **asked}, given)
@@ -280,6 +313,20 @@ class Model:
         """As `AsyncModel.stream`; to be entered with ``with``."""
         asked = {"query": query, "stakes": stakes, "open_calls": open_calls}
         return ReplyStream(self._session, self._asking(asked, options))
+
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """As `AsyncModel.open_calls`."""
+        return _open_calls(self._api, self._session.messages())
+
+    def results(
+        self,
+        calls: Sequence[ToolCall],
+        outputs: Mapping[str, Any] | Iterable[Any],
+        *,
+        errors: Iterable[str] = (),
+    ) -> list[dict[str, Any]]:
+        """The messages that answer calls; as `Reply.results`."""
+        return results_of(calls, outputs, errors, self._api.dialect)
 
     def _asking(self, asked: dict[str, Any], options: Mapping[str, Any]) -> Asking:
         given = {**self._options, **options}

@@ -69,7 +69,7 @@ class ChatApi:
         message, stop = field(choices[0], "message"), field(choices[0], "finish_reason")
         content: object = field(message, "content")
         refusal: object = field(message, "refusal")
-        calls = tuple(_call(call) for call in field(message, "tool_calls") or ())
+        calls = self.calls_in(message)
         text = content if isinstance(content, str) else ""
         return Reading(
             text=text,
@@ -80,6 +80,16 @@ class ChatApi:
             is_empty=not calls and not text.strip() and not field(message, "function_call"),
             ends_in_call=bool(calls),
         )
+
+    def calls_in(self, message: object, /) -> tuple[ToolCall, ...]:
+        """The calls in one message of a history."""
+        return tuple(_call(call) for call in field(message, "tool_calls") or ())
+
+    def answered_in(self, message: object, /) -> frozenset[str]:
+        """The id of the call that a message of the role ``tool`` answers."""
+        if field(message, "role") != "tool":
+            return frozenset()
+        return frozenset({str(field(message, "tool_call_id"))})
 
 
 def _call(call: object) -> ToolCall:

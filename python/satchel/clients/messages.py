@@ -5,7 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from satchel.clients.reply import Reading, ToolCall, as_fields, broken_off, field, fields_of
+from satchel.clients.reply import (
+    Reading,
+    ToolCall,
+    as_fields,
+    as_items,
+    broken_off,
+    field,
+    fields_of,
+)
 from satchel.errors import ReplyError
 
 if TYPE_CHECKING:
@@ -63,7 +71,7 @@ class MessagesApi:
         text = "".join(
             str(field(block, "text")) for block in blocks if field(block, "type") == "text"
         )
-        calls = tuple(_call(block) for block in blocks if field(block, "type") == "tool_use")
+        calls = self.calls_in(response)
         said = [block for block in blocks if field(block, "type") not in _REASONING]
         return Reading(
             text=text,
@@ -74,6 +82,22 @@ class MessagesApi:
             is_empty=all(field(block, "type") == "text" for block in said) and not text.strip(),
             ends_in_call=bool(said) and field(said[-1], "type") == "tool_use",
         )
+
+    def calls_in(self, message: object, /) -> tuple[ToolCall, ...]:
+        """The calls in one message of a history."""
+        return tuple(
+            _call(block) for block in _blocks(message) if field(block, "type") == "tool_use"
+        )
+
+    def answered_in(self, message: object, /) -> frozenset[str]:
+        """The ids of the calls that one message of a history has results of."""
+        results = [block for block in _blocks(message) if field(block, "type") == "tool_result"]
+        return frozenset(str(field(block, "tool_use_id")) for block in results)
+
+
+def _blocks(message: object) -> list[Any]:
+    content: object = field(message, "content")
+    return [] if content is None or isinstance(content, str) else as_items(content)
 
 
 def _call(block: object) -> ToolCall:

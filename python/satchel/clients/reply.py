@@ -13,7 +13,7 @@ from satchel.overflow import is_overflow_error
 from satchel.usage import Usage, usage_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from satchel.window import Window
 
@@ -30,6 +30,7 @@ __all__ = [
     "field",
     "fields_of",
     "parsed",
+    "results_of",
 ]
 
 
@@ -113,35 +114,7 @@ class Reply:
         Raises:
             InputError: ``invalid_value`` if an output is missing or answers no call.
         """
-        given = self._by_id(outputs)
-        failed = frozenset(errors)
-        wrong = sorted(failed - {call.id for call in self.calls})
-        if wrong:
-            message = f"errors names {shown(wrong[0])}, which is no call of this reply"
-            raise InputError(message, code="invalid_value")
-        pairs = [(call, _content(given[call.id])) for call in self.calls]
-        if not pairs:
-            return []
-        return _WRITERS[self.window.dialect](pairs, failed)
-
-    def _by_id(self, outputs: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
-        names = [call.id for call in self.calls]
-        if isinstance(outputs, Mapping):
-            given = dict(cast("Mapping[str, Any]", outputs))
-            odd = [name for name in names if name not in given]
-            odd += [name for name in given if name not in names]
-            if odd:
-                message = f"outputs must have one for each call; {shown(odd[0])} is in one only"
-                raise InputError(message, code="invalid_value")
-            return given
-        if isinstance(cast("object", outputs), str) or not hasattr(outputs, "__iter__"):
-            message = f"outputs must be a mapping or a list, not {name_of_type(outputs)}"
-            raise InputError(message, code="invalid_value")
-        listed = list(outputs)
-        if len(listed) != len(names):
-            message = f"{len(listed)} outputs for {len(names)} calls"
-            raise InputError(message, code="invalid_value", value=len(listed), limit=len(names))
-        return dict(zip(names, listed, strict=True))
+        return results_of(self.calls, outputs, errors, self.window.dialect)
 
     @classmethod
     def of(cls, reading: Reading, response: object, window: Window, overflows: int) -> Reply:
@@ -159,6 +132,43 @@ class Reply:
             usage=usage,
             overflows=overflows,
         )
+
+
+def results_of(
+    calls: Sequence[ToolCall],
+    outputs: Mapping[str, Any] | Iterable[Any],
+    errors: Iterable[str],
+    dialect: str,
+) -> list[dict[str, Any]]:
+    """See `Reply.results`."""
+    names = [call.id for call in calls]
+    given = _by_id(names, outputs)
+    failed = frozenset(errors)
+    wrong = sorted(failed.difference(names))
+    if wrong:
+        message = f"errors names {shown(wrong[0])}, which is no call of this reply"
+        raise InputError(message, code="invalid_value")
+    pairs = [(call, _content(given[call.id])) for call in calls]
+    return _WRITERS[dialect](pairs, failed) if pairs else []
+
+
+def _by_id(names: list[str], outputs: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    if isinstance(outputs, Mapping):
+        given = dict(cast("Mapping[str, Any]", outputs))
+        odd = [name for name in names if name not in given]
+        odd += [name for name in given if name not in names]
+        if odd:
+            message = f"outputs must have one for each call; {shown(odd[0])} is in one only"
+            raise InputError(message, code="invalid_value")
+        return given
+    if isinstance(cast("object", outputs), str) or not hasattr(outputs, "__iter__"):
+        message = f"outputs must be a mapping or a list, not {name_of_type(outputs)}"
+        raise InputError(message, code="invalid_value")
+    listed = list(outputs)
+    if len(listed) != len(names):
+        message = f"{len(listed)} outputs for {len(names)} calls"
+        raise InputError(message, code="invalid_value", value=len(listed), limit=len(names))
+    return dict(zip(names, listed, strict=True))
 
 
 class RefusedWindowError(Exception):

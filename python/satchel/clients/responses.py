@@ -71,7 +71,7 @@ class ResponsesApi:
                     texts.append(str(field(part, "text")))
         last = field(output[-1], "type") if output else None
         said = [item for item in output if field(item, "type") != "reasoning"]
-        calls = tuple(_call(item) for item in output if field(item, "type") in _KINDS)
+        calls = tuple(call for item in output for call in self.calls_in(item))
         return Reading(
             text="".join(texts),
             calls=calls,
@@ -82,7 +82,18 @@ class ResponsesApi:
             ends_in_call=last in _KINDS,
         )
 
+    def calls_in(self, message: object, /) -> tuple[ToolCall, ...]:
+        """The call that an item is."""
+        return (_call(message),) if field(message, "type") in _KINDS else ()
 
+    def answered_in(self, message: object, /) -> frozenset[str]:
+        """The id of the call that an item is the output of."""
+        if field(message, "type") not in _OUTPUTS:
+            return frozenset()
+        return frozenset({str(field(message, "call_id"))})
+
+
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _KINDS = {"function_call": "function", "custom_tool_call": "custom"}
 
 
