@@ -574,8 +574,11 @@ def test_a_chat_stream_without_its_options() -> None:
     assert "stream_options" not in wire.requests[1].body
 
 
-def test_tools_are_sent() -> None:
+def test_tools_and_memories_are_sent() -> None:
     for dialect in DIALECTS:
         with scripted() as wire, chatting(wire, dialect) as (_session, model):
-            model.ask(query="parts", stakes="high", open_calls="synthesize")
+            model.ask(
+                memories=["Part 7 squeaks."], query="parts", stakes="high", open_calls="synthesize"
+            )
+        assert "Part 7 squeaks." in json.dumps(wire.requests[0].messages)
         assert wire.requests[0].tools[0].keys() >= tool(dialect).keys()

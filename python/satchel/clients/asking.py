@@ -39,7 +39,7 @@ class Asking:
     """
 
     def __init__(
-        self, api: Api, client: object, asked: dict[str, Any], options: Mapping[str, Any]
+        self, api: Api, client: object, asked: Mapping[str, Any], options: Mapping[str, Any]
     ) -> None:
         for name in options:
             if name in api.owned:
@@ -159,6 +159,7 @@ class AsyncModel:
     async def ask(
         self,
         *,
+        memories: Iterable[object] = (),
         query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
@@ -167,7 +168,8 @@ class AsyncModel:
         """Sends the session's window, and records the reply and what it cost.
 
         Args:
-            query: as for `Session.window`.
+            memories: as for `Session.window`.
+            query: likewise.
             stakes: likewise.
             open_calls: likewise.
             options: arguments of this call, beside and before those of all calls.
@@ -185,7 +187,12 @@ class AsyncModel:
             BudgetError: as for `Session.window`.
             StoreError: whatever the store says.
         """
-        asked = {"query": query, "stakes": stakes, "open_calls": open_calls}
+        asked = {
+            "memories": memories,
+            "query": query,
+            "stakes": stakes,
+            "open_calls": open_calls,
+        }
         asking = self._asking(asked, options)
         asking.check_dialect(self._session.dialect)
         window = await self._session.window(**asking.asked)
@@ -207,6 +214,7 @@ class AsyncModel:
     def stream(
         self,
         *,
+        memories: Iterable[object] = (),
         query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
@@ -221,7 +229,12 @@ class AsyncModel:
                     show(event)
             reply = events.reply
         """
-        asked = {"query": query, "stakes": stakes, "open_calls": open_calls}
+        asked = {
+            "memories": memories,
+            "query": query,
+            "stakes": stakes,
+            "open_calls": open_calls,
+        }
         return AsyncReplyStream(self._session, self._asking(asked, options))
 
     async def open_calls(self) -> tuple[ToolCall, ...]:
@@ -242,7 +255,7 @@ class AsyncModel:
         """The messages that answer calls; as `Reply.results`."""
         return results_of(calls, outputs, errors, self._api.dialect)
 
-    def _asking(self, asked: dict[str, Any], options: Mapping[str, Any]) -> Asking:
+    def _asking(self, asked: Mapping[str, Any], options: Mapping[str, Any]) -> Asking:
         given = {**self._options, **options}
         return Asking(self._api, self._client, {**self._fixed, **asked}, given)
 
@@ -279,13 +292,19 @@ class Model:
     def ask(
         self,
         *,
+        memories: Iterable[object] = (),
         query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
         **options: Any,  # noqa: ANN401 - the client's own arguments
     ) -> Reply:
         """As `AsyncModel.ask`."""
-        asked = {"query": query, "stakes": stakes, "open_calls": open_calls}
+        asked = {
+            "memories": memories,
+            "query": query,
+            "stakes": stakes,
+            "open_calls": open_calls,
+        }
         asking = self._asking(asked, options)
         asking.check_dialect(self._session.dialect)
         window = self._session.window(**asking.asked)
@@ -305,13 +324,19 @@ class Model:
     def stream(
         self,
         *,
+        memories: Iterable[object] = (),
         query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
         **options: Any,  # noqa: ANN401 - the client's own arguments
     ) -> ReplyStream:
         """As `AsyncModel.stream`; to be entered with ``with``."""
-        asked = {"query": query, "stakes": stakes, "open_calls": open_calls}
+        asked = {
+            "memories": memories,
+            "query": query,
+            "stakes": stakes,
+            "open_calls": open_calls,
+        }
         return ReplyStream(self._session, self._asking(asked, options))
 
     def open_calls(self) -> tuple[ToolCall, ...]:
@@ -328,6 +353,6 @@ class Model:
         """The messages that answer calls; as `Reply.results`."""
         return results_of(calls, outputs, errors, self._api.dialect)
 
-    def _asking(self, asked: dict[str, Any], options: Mapping[str, Any]) -> Asking:
+    def _asking(self, asked: Mapping[str, Any], options: Mapping[str, Any]) -> Asking:
         given = {**self._options, **options}
         return Asking(self._api, self._client, {**self._fixed, **asked}, given)
