@@ -4,8 +4,8 @@
 
 The first table is time: one window of a tool history, under a quarter of its tokens (or messages),
 and the window after one more message. The peers count four characters as a token, the cheapest
-count there is; satchel counts exactly. Best of three, wall time; the peers' messages are built
-before the clock starts.
+count there is; satchel counts exactly. Best of three, CPU time of the process; what
+takes longer than five seconds runs once; the peers' messages are built before the clock starts.
 
 The second is validity: windows that a provider would refuse, of as many random cuts: a random
 place where an agent would call its model, a random limit, each window written in every dialect as
@@ -100,9 +100,9 @@ def timed(work: Callable[[Any], object], prepare: Callable[[], Any], runs: int =
     seconds: list[float] = []
     while len(seconds) < runs and sum(seconds) < LONG_S:
         given = prepare()
-        start = time.perf_counter()
+        start = time.process_time()
         work(given)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     return min(seconds)
 
 
@@ -259,7 +259,8 @@ def main() -> None:
     satchel.counter("gpt-4o").count("hello")  # the vocabulary, before the clock starts
     if given.sizes:
         times(peers, given.sizes)
-    validity(peers, given.cuts)
+    if given.cuts:
+        validity(peers, given.cuts)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import anthropic
@@ -11,7 +12,7 @@ import openai
 import pytest
 
 import satchel
-from model_wire import Break, Events, Refuse, Say, event, scripted
+from model_wire import STREAMED, Break, Events, Refuse, Say, event, scripted
 from model_wire import chat as chat_body
 from model_wire import messages as messages_body
 from model_wire import responses as responses_body
@@ -138,6 +139,24 @@ def test_who_leaves_a_stream_early_has_no_reply(dialect: str) -> None:
             model.stream().window  # noqa: B018 - as above
         assert len(session.messages()) == 1
         assert model.ask().text.startswith("A long answer.")
+
+
+@BOTH
+@EACH
+def test_a_server_that_gives_an_id_twice(dialect: str, is_streamed: bool) -> None:
+    """Some draw it from a few hundred; a reply must not be lost for that."""
+
+    def script(request: Any, number: int) -> Any:
+        if request.body.get("stream"):
+            text = "".join(STREAMED[dialect](Say(f"Answer {number}.")))
+            return Events((re.sub(r'"id": "[^"]*"', '"id": "id-1"', text),))
+        return whole(dialect, Say(f"Answer {number}."), id="id-1")
+
+    with scripted(script) as wire, chatting(wire, dialect) as (session, model):
+        for number in range(3):
+            assert asked(model, is_streamed=is_streamed).text == f"Answer {number}."
+            session.append({"role": "user", "content": "And then?"})
+        assert len(session.messages()) == 7
 
 
 # --- what goes wrong ------------------------------------------------------------------------------

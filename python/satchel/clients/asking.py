@@ -4,6 +4,9 @@ Errors of the client's call (a busy provider, a refused key, a lost connection) 
 client raises them, and the session is as it was. Trying those again is the client's business, which
 knows how long to wait; only a window that was too long is answered here, since only the session
 knows how to make a smaller one. It does so three times in a row at most.
+
+Replies are recorded whatever their id: some servers give the same id again after a few dozen calls,
+and a reply that has just come is a new one.
 """
 
 from __future__ import annotations
@@ -208,7 +211,7 @@ class AsyncModel:
                 window = await self._session.observe_overflow(error)
             else:
                 reply = asking.reply(response, window)
-                await self._session.record(response)
+                await self._session.record(response, once=False)
                 return reply
 
     def stream(
@@ -318,7 +321,7 @@ class Model:
                 window = self._session.observe_overflow(error)
             else:
                 reply = asking.reply(response, window)
-                self._session.record(response)
+                self._session.record(response, once=False)
                 return reply
 
     def stream(

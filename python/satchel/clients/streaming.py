@@ -151,7 +151,7 @@ class AsyncReplyStream(_State):
     async def _finish(self) -> None:
         response = self._collector.whole()
         reply = self._asking.reply(response, self.window)
-        await self._session.record(response)
+        await self._session.record(response, once=False)
         self._reply = reply
 
     async def _close(self) -> None:
@@ -210,7 +210,7 @@ class ReplyStream(_State):
             yield event
         response = self._collector.whole()
         reply = self._asking.reply(response, self.window)
-        self._session.record(response)
+        self._session.record(response, once=False)
         self._reply = reply
 
     def collect(self) -> Reply:
