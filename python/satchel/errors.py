@@ -17,6 +17,7 @@ __all__ = [
     "GuardError",
     "InputError",
     "PageNotFoundError",
+    "ReplyError",
     "SatchelError",
     "StoreError",
     "SummaryError",
@@ -105,6 +106,15 @@ class SummaryError(SatchelError, RuntimeError):
     Code ``summary_unavailable`` (trying again may help), ``summary_timeout``, ``summary_refused``,
     ``summary_empty``, ``summary_not_smaller``, ``summary_cut``, ``summary_malformed`` (something
     else than notes) or ``summary_failed``.
+    """
+
+
+class ReplyError(SatchelError, RuntimeError):
+    """A model gave no reply that can stand in a history. Nothing was recorded.
+
+    Code ``reply_broken_off`` (its stream ended before it did), ``reply_empty``, ``reply_refused``,
+    ``reply_cut`` (it ran into its limit in the middle of a call, or before it said anything) or
+    ``reply_failed``.
     """
 
 

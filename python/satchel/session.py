@@ -291,11 +291,13 @@ class Session:
             await self._log.append(entries, given, expected_version)
             return self._log.version
 
-    async def record(self, response: object) -> int:
+    async def record(self, response: object, *, once: bool = True) -> int:
         """Appends the reply of a model call and learns from the usage that it reports.
 
         Args:
             response: what the provider's client returned, whole; or the message alone.
+            once: whether a reply with the id of one that was recorded is that one, and left out;
+                False for a reply that has just come, of a server that gives an id twice.
 
         Returns:
             The session's version.
@@ -306,7 +308,7 @@ class Session:
         """
         working_set = self._log.working_set
         messages = messages_in(response, working_set.dialect)
-        [own_id] = _keys_of([response], None)
+        [own_id] = _keys_of([response], None) if once else [None]
         # One call, one reply: recorded again after a crash, it is the same.
         ids = [None if own_id is None else f"{own_id}/{place}" for place in range(len(messages))]
         asked = self._asked

@@ -264,9 +264,9 @@ class Session:
             lambda: self._session.append(messages, ids=ids, expected_version=expected_version)
         )
 
-    def record(self, response: object) -> int:
+    def record(self, response: object, *, once: bool = True) -> int:
         """As `satchel.Session.record`."""
-        return _LOOP.run(lambda: self._session.record(response))
+        return _LOOP.run(lambda: self._session.record(response, once=once))
 
     def messages(self, limit: int | None = None) -> list[Any]:
         """As `satchel.Session.messages`."""

@@ -133,6 +133,7 @@ BUILT_IN: dict[type[satchel.SatchelError], type[Exception]] = {
     satchel.EmbeddingError: RuntimeError,
     satchel.ExtractionError: RuntimeError,
     satchel.GuardError: RuntimeError,
+    satchel.ReplyError: RuntimeError,
     satchel.StoreError: Exception,
     satchel.SummaryError: RuntimeError,
     satchel.UsageError: RuntimeError,

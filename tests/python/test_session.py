@@ -253,6 +253,9 @@ def test_replies_are_recorded_once_and_teach_the_counter() -> None:
                 "settings",
                 "calibration",
             ]
+            # Of a server that gives an id twice: another reply.
+            assert await session.record(reply, once=False) > version
+            assert len(await session.messages()) == 3
 
     run(work())
 
