@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from langgraph.config import get_store
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import (
     GetOp,
@@ -91,7 +92,7 @@ VALUES = st.fixed_dictionaries(
     optional={
         "size": st.integers(-3, 3),
         "text": st.sampled_from(["one", "two words", "drei"]),
-        "tags": st.lists(st.sampled_from(["x", "y", "z"]), max_size=3),
+        "tags": st.lists(st.sampled_from(["x", "y", "z"]), max_size=3, unique=True),
         "deep": st.dictionaries(st.sampled_from(["p", "q"]), SCALARS, max_size=2),
         "$odd": SCALARS,
     },
@@ -115,15 +116,19 @@ FILTERS = st.one_of(
     ),
 )
 CONDITIONS = st.lists(
-    st.builds(MatchCondition, st.sampled_from(["prefix", "suffix"]), PREFIXES), max_size=2
+    st.tuples(st.sampled_from(["prefix", "suffix"]), PREFIXES).map(
+        lambda given: MatchCondition(*given)
+    ),
+    max_size=2,
 ).map(tuple)
 OPS = st.one_of(
-    st.builds(PutOp, NAMESPACES, KEYS, VALUES),
-    st.builds(PutOp, NAMESPACES, KEYS, VALUES),
-    st.builds(PutOp, NAMESPACES, KEYS, st.none()),
-    st.builds(GetOp, NAMESPACES, KEYS),
-    st.builds(SearchOp, PREFIXES, FILTERS, st.just(1_000)),
-    st.builds(ListNamespacesOp, CONDITIONS, st.one_of(st.none(), st.integers(1, 3)), st.just(1000)),
+    st.tuples(NAMESPACES, KEYS, VALUES).map(lambda given: PutOp(*given)),
+    st.tuples(NAMESPACES, KEYS, st.one_of(VALUES, st.none())).map(lambda given: PutOp(*given)),
+    st.tuples(NAMESPACES, KEYS).map(lambda given: GetOp(*given)),
+    st.tuples(PREFIXES, FILTERS).map(lambda given: SearchOp(*given, limit=1_000)),
+    st.tuples(CONDITIONS, st.one_of(st.none(), st.integers(1, 3))).map(
+        lambda given: ListNamespacesOp(*given, limit=1_000)
+    ),
 )
 BATCHES = st.lists(st.lists(OPS, max_size=6), max_size=8)
 
@@ -173,9 +178,7 @@ def compare(url: str, batches: list[list[Any]]) -> None:
             oracle.batch([op for op in ops if isinstance(op, PutOp)])
             found = store.batch(ops) if at % 2 else asyncio.run(store.abatch(ops))
             reads = [
-                shown(one)
-                for op, one in zip(ops, found, strict=True)
-                if not isinstance(op, PutOp)
+                shown(one) for op, one in zip(ops, found, strict=True) if not isinstance(op, PutOp)
             ]
             assert reads == expected
             assert all(
@@ -283,7 +286,9 @@ def test_pages_hold_every_item_once(url: str, query: str | None) -> None:
     # #8977: what has no vector was shown on every page, or on none.
     with MemoryStore(url, index=INDEX) as store:
         for at in range(25):
-            store.put(("a", str(at % 3)), f"k{at}", {"text": f"t{at}"}, index=None if at % 2 else False)
+            store.put(
+                ("a", str(at % 3)), f"k{at}", {"text": f"t{at}"}, index=None if at % 2 else False
+            )
         pages = [
             [one.key for one in store.search(("a",), query=query, limit=4, offset=offset)]
             for offset in range(0, 28, 4)
@@ -351,7 +356,7 @@ def test_values_are_copies(store: MemoryStore) -> None:
     assert second.value == {"list": [1]}
 
 
-@pytest.mark.parametrize("namespace", [(), ("",), ("a.b",), ("langgraph", "x"), "text", (1,)])
+@pytest.mark.parametrize("namespace", [(), ("",), ("a.b",), ("langgraph", "x"), (1,)])
 def test_labels_are_those_of_langgraph(store: MemoryStore, namespace: Any) -> None:
     oracle = InMemoryStore()
     for one in (oracle, store):
@@ -420,9 +425,7 @@ def test_items_outlive_the_store(tmp_path: Path) -> None:
 
 def test_threads_and_loops_share_a_store(store: MemoryStore) -> None:
     async def put(number: int) -> None:
-        await asyncio.gather(
-            *(store.aput(("a",), f"{number}-{at}", {"n": at}) for at in range(10))
-        )
+        await asyncio.gather(*(store.aput(("a",), f"{number}-{at}", {"n": at}) for at in range(10)))
 
     threads = [threading.Thread(target=asyncio.run, args=(put(number),)) for number in range(4)]
     for thread in threads:
@@ -438,7 +441,8 @@ def test_a_graph_reads_and_writes_it() -> None:
 
         n: int
 
-    def remember(state: State, *, store: Any) -> State:
+    def remember(state: State) -> State:
+        store = get_store()
         store.put(("users", "ada"), "n", {"n": state["n"]})
         found = store.search(("users",))
         return {"n": state["n"] + len(found)}

@@ -131,6 +131,7 @@ class StoreMemories:
         self._lock: asyncio.Lock | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._last = 0
+        self._is_sync = False
         # Where the rows are that were seen last, by their number.
         self._known: Final[dict[int, tuple[Namespace, str]]] = {}
 
@@ -215,9 +216,7 @@ class StoreMemories:
         """See `MemoryBackend.vectors`."""
         rows = await self._numbered(numbers)
         known = {
-            number: row.draft.vector
-            for number, row in rows.items()
-            if row.draft.vector is not None
+            number: row.draft.vector for number, row in rows.items() if row.draft.vector is not None
         }
         dimension = max(map(len, known.values()), default=0)
         found = np.zeros((len(numbers), dimension), np.float32)
@@ -256,7 +255,12 @@ class StoreMemories:
         if not ops:
             return []
         try:
-            return await self._store.abatch(ops)
+            if not self._is_sync:
+                try:
+                    return await self._store.abatch(ops)
+                except NotImplementedError:
+                    self._is_sync = True  # as LangGraph's own SqliteStore
+            return await asyncio.to_thread(self._store.batch, ops)
         except Exception as error:
             # Its own words may quote a value.
             message = f"the store of LangGraph raised {type(error).__name__}"
@@ -302,9 +306,7 @@ class StoreMemories:
 
         return await asyncio.to_thread(made)
 
-    def _settle_one(
-        self, draft: Draft, rows: dict[str, _Row], changed: dict[str, _Row]
-    ) -> None:
+    def _settle_one(self, draft: Draft, rows: dict[str, _Row], changed: dict[str, _Row]) -> None:
         others = [
             row.draft.item
             for row in rows.values()

@@ -280,5 +280,3 @@ def _message(chat: Mapping[str, Any]) -> BaseMessage:
 
 def _without_id(chat: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in chat.items() if name != "id"}
-
-

@@ -407,9 +407,7 @@ class MemoryStore(BaseStore):
         rows = await self._backend.find(everything, None, after=0, limit=None)
         now = self._clock()
         gone = tuple(
-            item.id
-            for _, item in rows
-            if item.expires_at is not None and item.expires_at <= now
+            item.id for _, item in rows if item.expires_at is not None and item.expires_at <= now
         )
         if not gone:
             return 0

@@ -252,7 +252,7 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
         held = [
             at
             for at, one in enumerate(messages)
-            if not isinstance(one, SystemMessage) 
+            if not isinstance(one, SystemMessage)
             and one.id != shown
             and (at >= start or (spared_id is not None and one.id == spared_id))
         ]
@@ -378,4 +378,3 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
         read = held.get if hasattr(held, "get") else lambda key: getattr(held, key, None)
         context = update.get(self._context_key) or read(self._context_key) or {}
         return self.window({self._messages_key: left, self._context_key: context})
-
