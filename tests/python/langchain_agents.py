@@ -1,12 +1,16 @@
 """Agents of LangChain with a scripted model, for the tests of the bridges."""
 
+# The peers are typed in part, and what they return is looked at as it comes.
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
+# pyright: reportPrivateUsage=false, reportDeprecated=false
+
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
 from langchain.agents import create_agent
-from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -17,13 +21,11 @@ import satchel
 from satchel.langchain.exact import as_chat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 COUNTER = satchel.counter("gpt-4o")
 SYSTEM = "You are an archivist. Answer in one sentence."
 GOAL = "Compare all reports. Never delete report 7."
-
-Script = "Callable[[int, list[BaseMessage]], AIMessage]"
 
 
 class Scripted(BaseChatModel):
@@ -33,8 +35,8 @@ class Scripted(BaseChatModel):
     """
 
     script: Any
-    asked: list[list[BaseMessage]] = []
-    bound: list[Any] = []
+    asked: list[list[BaseMessage]]
+    bound: list[Any]
 
     @property
     def _llm_type(self) -> str:
@@ -48,8 +50,8 @@ class Scripted(BaseChatModel):
     def _generate(
         self,
         messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
+        stop: list[str] | None = None,  # noqa: ARG002 - the base's signature
+        run_manager: Any = None,  # noqa: ARG002 - likewise
         **_: Any,
     ) -> ChatResult:
         self.asked.append(list(messages))
@@ -62,7 +64,7 @@ def scripted(script: Any) -> Scripted:
 
 
 @tool
-def read(number: int, why: str = "") -> str:
+def read(number: int, why: str = "") -> str:  # noqa: ARG001 - models say why
     """Reads a report."""
     return report_of(number)
 
@@ -81,7 +83,7 @@ def call(name: str, number: int, /, **arguments: Any) -> dict[str, Any]:
 def steps_of(count: int, parallel: int = 1) -> Any:
     """A script: so many steps with calls, then a sentence."""
 
-    def script(number: int, messages: list[BaseMessage]) -> AIMessage:
+    def script(_: int, messages: list[BaseMessage]) -> AIMessage:
         # Where the run is, as a model would know it: from the last result.
         results = [one for one in messages if isinstance(one, ToolMessage)]
         at = int(str(results[-1].tool_call_id).rsplit("_", 1)[1]) + 1 if results else 0

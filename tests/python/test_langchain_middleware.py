@@ -1,5 +1,10 @@
 """`satchel.langchain.ContextMiddleware` inside agents of LangChain, with their checkpointers."""
 
+# The peers are typed in part, and what they return is looked at as it comes.
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
+# pyright: reportPrivateUsage=false, reportDeprecated=false
+
 from __future__ import annotations
 
 import asyncio
@@ -8,6 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
@@ -52,11 +58,12 @@ class BrokenError(Exception):
 
 
 def middleware(**options: Any) -> ContextMiddleware:
-    return ContextMiddleware(**{"model": "gpt-4o", "budget": BUDGET, **options})
+    given: dict[str, Any] = {"model": "gpt-4o", "budget": BUDGET, **options}
+    return ContextMiddleware(**given)
 
 
 def breaking(script: Any, at: int) -> Any:
-    def broken(number: int, messages: list[BaseMessage]) -> AIMessage:
+    def broken(number: int, messages: list[BaseMessage]) -> Any:
         if number == at:
             raise BrokenError
         return script(number, messages)
@@ -223,7 +230,7 @@ def test_system_tools_and_the_schema_of_the_answer_are_part_of_the_budget() -> N
 
 
 def _with_answer(script: Any) -> Any:
-    def answering(number: int, messages: list[BaseMessage]) -> AIMessage:
+    def answering(number: int, messages: list[BaseMessage]) -> Any:
         reply = script(number, messages)
         if reply.tool_calls:
             return reply
@@ -294,7 +301,7 @@ def test_a_pointer_of_another_thread_finds_nothing() -> None:
     kept = agent.get_state(config("theirs")).values["satchel_kept"]
     assert kept
 
-    def nosy(number: int, messages: list[BaseMessage]) -> AIMessage:
+    def nosy(number: int, _: list[BaseMessage]) -> AIMessage:
         if number > 1:
             return AIMessage("No.")
         return AIMessage("", tool_calls=[call("page_in", 1, pointer="p_123456789012345678")])
@@ -377,7 +384,7 @@ class Writer:
         self.asked = 0
         self.fails = fails
 
-    async def summarize(self, request: SummaryRequest, /) -> SummaryResult:
+    async def summarize(self, _: SummaryRequest, /) -> SummaryResult:
         self.asked += 1
         if self.fails:
             message = "no answer"
@@ -438,7 +445,7 @@ class RefusedError(Exception):
 def test_a_request_that_the_provider_finds_too_long_is_sent_again_smaller(is_async: bool) -> None:
     steps = steps_of(STEPS)
 
-    def script(number: int, messages: list[BaseMessage]) -> AIMessage:
+    def script(number: int, messages: list[BaseMessage]) -> Any:
         if tokens_of(messages) > 2_500:
             message = (
                 "context_length_exceeded: This model's maximum context length is 2800 tokens. "
@@ -459,7 +466,7 @@ def test_a_request_that_the_provider_finds_too_long_is_sent_again_smaller(is_asy
 
 
 def test_an_error_of_another_kind_goes_through() -> None:
-    def script(number: int, messages: list[BaseMessage]) -> AIMessage:
+    def script(_: int, __: list[BaseMessage]) -> AIMessage:
         message = "rate_limit: too many requests"
         raise RefusedError(message)
 
@@ -479,7 +486,7 @@ def test_what_the_user_edits_or_removes_in_the_state_counts_as_it_is_left() -> N
     agent.update_state(config(), {"messages": [HumanMessage("Only report 2.", id=goal.id)]})
     model.script = steps_of(0)
     agent.invoke({"messages": [("user", "Go on.")]}, config())
-    assert [one.content for one in model.asked[-1] if one.type == "human"][0] == "Only report 2."
+    assert next(one.content for one in model.asked[-1] if one.type == "human") == "Only report 2."
     assert errors_in(model.asked[-1]) == []
     # All of it removed: nothing of it comes back, and nothing is kept.
     removed = [RemoveMessage(id=one.id) for one in agent.get_state(config()).values["messages"]]
@@ -490,8 +497,6 @@ def test_what_the_user_edits_or_removes_in_the_state_counts_as_it_is_left() -> N
 
 
 def test_what_other_middleware_adds_to_a_request_is_counted_and_not_stored() -> None:
-    from langchain.agents.middleware import AgentMiddleware
-
     class Reminder(AgentMiddleware[Any, Any, Any]):
         """Adds a sentence to each request."""
 
@@ -543,7 +548,7 @@ def test_a_middleware_serves_many_threads_at_once() -> None:
 def test_reasoning_in_blocks_stays_as_it_came_or_goes_with_its_step() -> None:
     steps = steps_of(30)
 
-    def script(number: int, messages: list[BaseMessage]) -> AIMessage:
+    def script(number: int, messages: list[BaseMessage]) -> Any:
         reply = steps(number, messages)
         if not reply.tool_calls:
             return reply

@@ -1,5 +1,10 @@
 """Satchel's memory over stores of LangGraph: it recalls what it recalls over its own backends."""
 
+# The peers are typed in part, and what they return is looked at as it comes.
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
+# pyright: reportPrivateUsage=false, reportDeprecated=false
+
 from __future__ import annotations
 
 import asyncio
@@ -18,7 +23,7 @@ from satchel.langgraph import MemoryStore, StoreMemories, open_memory
 from test_memory_alike import LEAST_ALIKE, tens, tens_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
 STORES = ("in-memory", "sqlite", "ours")
@@ -26,7 +31,7 @@ ODD = ("acme", "a.b", "langgraph", "%", "x/y", "한", "nul\x00in", " ")
 
 
 @contextmanager
-def store_of(kind: str, folder: Path) -> Iterator[BaseStore]:
+def store_of(kind: str, folder: Path) -> Generator[BaseStore]:
     if kind == "in-memory":
         yield InMemoryStore()
     elif kind == "sqlite":
@@ -177,7 +182,7 @@ def test_many_tasks_and_pages_lose_nothing() -> None:
 class BrokenStore(InMemoryStore):
     """A store that is out of order, and says too much."""
 
-    async def abatch(self, ops: Any) -> list[Any]:
+    async def abatch(self, ops: Any) -> list[Any]:  # noqa: ARG002 - the base's signature
         message = "password=hunter2"
         raise ConnectionError(message)
 

@@ -1,5 +1,10 @@
 """`satchel.langgraph.SessionMessages`: messages in a session, an id and a version in the state."""
 
+# The peers are typed in part, and what they return is looked at as it comes.
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
+# pyright: reportPrivateUsage=false, reportDeprecated=false
+
 from __future__ import annotations
 
 import asyncio
@@ -101,7 +106,8 @@ def graph_of(model: Any, history: SessionMessages, saver: Any) -> Any:
 
 def history_of(folder: Path, **options: Any) -> SessionMessages:
     url = f"sqlite:///{folder / 'sessions.db'}"
-    return SessionMessages(url, **{"model": "gpt-4o", "budget": BUDGET, **options})
+    given: dict[str, Any] = {"model": "gpt-4o", "budget": BUDGET, **options}
+    return SessionMessages(url, **given)
 
 
 def test_a_long_run_goes_on_after_a_restart_and_its_checkpoints_stay_small(tmp_path: Path) -> None:

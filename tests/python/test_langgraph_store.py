@@ -1,5 +1,10 @@
 """`satchel.langgraph.MemoryStore`: LangGraph's store over satchel's backends, its own as oracle."""
 
+# The peers are typed in part, and what they return is looked at as it comes.
+# pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
+# pyright: reportPrivateUsage=false, reportDeprecated=false
+
 from __future__ import annotations
 
 import asyncio
@@ -115,10 +120,9 @@ FILTERS = st.one_of(
         },
     ),
 )
+KINDS: Any = st.sampled_from(["prefix", "suffix"])
 CONDITIONS = st.lists(
-    st.tuples(st.sampled_from(["prefix", "suffix"]), PREFIXES).map(
-        lambda given: MatchCondition(*given)
-    ),
+    st.tuples(KINDS, PREFIXES).map(lambda given: MatchCondition(given[0], given[1])),
     max_size=2,
 ).map(tuple)
 OPS = st.one_of(
@@ -387,7 +391,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(store: MemoryStore, op
 
 
 def test_a_broken_embedder_writes_nothing(url: str) -> None:
-    def broken(texts: list[str]) -> list[list[float]]:
+    def broken(_: list[str]) -> list[list[float]]:
         raise ZeroDivisionError
 
     index: Any = {"dims": 2, "embed": broken}

@@ -225,7 +225,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             packed = self._packed(plan)
             try:
                 response = handler(packed)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - raised again unless it is an overflow
                 self._strain(plan, strain, error)
                 continue
             return self._answered(plan, response)
@@ -245,7 +245,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             packed = await asyncio.to_thread(self._packed, plan)
             try:
                 response = await handler(packed)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - raised again unless it is an overflow
                 self._strain(plan, strain, error)
                 continue
             return await asyncio.to_thread(self._answered, plan, response)
@@ -459,7 +459,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             return result
         return shortened(result, self._counter(), self._result_tokens)
 
-    def _counter(self) -> Any:  # noqa: ANN401 - a native counter
+    def _counter(self) -> Any:
         """What counts where no request tells the model: the newest one's, or the usual encoding."""
         if self._options["counter"] is not None or self._model is not None:
             return self._assembler((self._model or "gpt-4o", None, None)).counter

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -18,6 +17,8 @@ from langgraph.types import Command
 from satchel._page_reading import PAGE_TOOL_NAME, Source
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from satchel.counting import Counter
 
 __all__ = ["page_source", "shortened"]
@@ -73,12 +74,12 @@ def _short(
     blocks = cast("list[Any]", content)
     found: list[Any] = []
     for block in blocks:
-        text = block if isinstance(block, str) else block.get("text") if _is_text(block) else None
-        if not isinstance(text, str):
+        given: object = block.get("text") if _is_text(block) else block
+        if not isinstance(given, str):
             found.append(block)
             continue
-        short = _cut(text, message.tool_call_id, counter, max_tokens, kept)
-        if short is text:
+        short = _cut(given, message.tool_call_id, counter, max_tokens, kept)
+        if short is given:
             found.append(block)
         else:
             found.append(short if isinstance(block, str) else {**block, "text": short})
@@ -91,7 +92,7 @@ def _is_text(block: object) -> bool:
     return isinstance(block, dict) and cast("Mapping[str, Any]", block).get("type") == "text"
 
 
-def _cut(  # noqa: PLR0917 - one step of a loop
+def _cut(
     text: str, call: str, counter: Counter, max_tokens: int, kept: dict[str, bytes | None]
 ) -> str:
     """The beginning and the end of a text, whole lines where there are any."""

@@ -178,9 +178,10 @@ def _edited(
         }
     if before["content"] != after["content"]:
         changed["content"] = after["content"]
-    content: Any = cast("Any", original).content
+    content: object = cast("Any", original).content
     if isinstance(content, list):
-        changed["content"] = _blocks(cast("list[Any]", content), before, after, changed)
+        blocks = cast("list[Any]", content)
+        changed["content"] = _blocks(blocks, before, after, changed)
     return original.model_copy(update=changed)
 
 
@@ -191,7 +192,7 @@ def _blocks(
     changed: Mapping[str, Any],
 ) -> list[Any]:
     """The blocks of an edited message; those of its calls with the arguments of the window."""
-    blocks = _kept_blocks(content, before)
+    blocks = _kept_blocks(list[Any](content), before)
     made: Any = after["content"]
     if isinstance(made, str):
         made = [{"type": "text", "text": made}] if made else []

@@ -282,8 +282,8 @@ class StoreMemories:
             if len(page) < _PAGE:
                 break
             offset += len(page)
-        for number in found:
-            self._known[number] = (found[number].draft.item.namespace, found[number].draft.item.id)
+        for number, row in found.items():
+            self._known[number] = (row.draft.item.namespace, row.draft.item.id)
         while len(self._known) > _MOST_KNOWN:
             del self._known[next(iter(self._known))]
         return [found[number] for number in sorted(found)]
@@ -392,9 +392,10 @@ def _row_of(value: dict[str, Any]) -> _Row:
         StoreError: ``corrupt_entry``.
     """
     try:
-        fields = decode(base64.b64decode(value["item"]))
+        fields: dict[str, Any] = decode(base64.b64decode(value["item"]))
         source = Source(**fields.pop("source"))
-        item = MemoryItem(**{**fields, "namespace": tuple(fields["namespace"])}, source=source)
+        fields["namespace"] = tuple(fields["namespace"])
+        item = MemoryItem(**fields, source=source)
         vector = value["vector"]
         label = value["label"]
         draft = Draft(

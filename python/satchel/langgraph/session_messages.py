@@ -261,10 +261,10 @@ def _is_again(held: Sequence[Mapping[str, Any]], chat: Sequence[Mapping[str, Any
 
 
 def _checked(ref: object) -> tuple[str, int]:
-    if not isinstance(ref, dict) or not {"id", "messages"} <= set(cast("dict[str, Any]", ref)):
-        message = f"a reference has an id and a number of messages, this is {name_of_type(ref)}"
-        raise invalid(message)
     found = cast("SessionRef", ref)
+    if not isinstance(ref, dict) or not {"id", "messages"} <= set(found):
+        message = f"a reference has an id and a number of messages, not {name_of_type(found)}"
+        raise invalid(message)
     return check_id("the id of a reference", found["id"]), whole_number(
         "the messages of a reference", found["messages"]
     )

@@ -48,7 +48,7 @@ from satchel.stores.codec import encode, plain
 from satchel.sync import _LOOP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
     from types import TracebackType
 
     from langgraph.store.base import Op, Result
@@ -142,7 +142,10 @@ class MemoryStore(BaseStore):
         if clock is not None and not callable(clock):
             message = f"clock must be callable, not {name_of_type(clock)}"
             raise invalid(message)
-        self._backend: Final = url if hasattr(url, "candidates") else _backend_of(url)
+        is_backend = not isinstance(url, str) and hasattr(url, "candidates")
+        self._backend: Final[MemoryBackend] = (
+            cast("MemoryBackend", url) if is_backend else _backend_of(url)
+        )
         self._embeddings: Any = None if index is None else ensure_embeddings(index.get("embed"))
         self._fields: Final = list((index or {}).get("fields") or ["$"])
         self.ttl_config: TTLConfig | None = ttl
@@ -274,7 +277,7 @@ class MemoryStore(BaseStore):
             return [(one, None) for one in found[offset : offset + limit]]
         return _ranked(found, meaning)[offset : offset + limit]
 
-    async def _all(self, prefix: tuple[str, ...]) -> Any:
+    async def _all(self, prefix: tuple[str, ...]) -> AsyncIterator[_Found]:
         """Every item below a prefix, in the order in which they came, page by page."""
         scope = Scope.of((_ROOT, *_segments(prefix)))
         after = 0

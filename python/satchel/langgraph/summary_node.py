@@ -231,13 +231,11 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
     # --- deciding ---------------------------------------------------------------------------------
 
     def _read(self, state: object) -> tuple[list[BaseMessage], RunningSummary | None]:
-        held: Any = state
-        read = held.get if hasattr(held, "get") else lambda key: getattr(held, key, None)
-        messages: object = read(self._messages_key)
+        messages = _field(state, self._messages_key)
         if not isinstance(messages, (list, tuple)):
             message = f"the state has no messages under {self._messages_key!r}"
             raise invalid(message)
-        context: Any = read(self._context_key) or {}
+        context: Any = _field(state, self._context_key) or {}
         running: RunningSummary | None = context.get("running_summary")
         return list(cast("Sequence[BaseMessage]", messages)), running
 
@@ -350,9 +348,7 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
             edits.append(HumanMessage(fence(_SOURCE, text), id=shown))
         if self._remove:
             edits += [RemoveMessage(id=name) for name in names]
-        held: Any = state
-        read = held.get if hasattr(held, "get") else lambda key: getattr(held, key, None)
-        context: Any = read(self._context_key) or {}
+        context: Any = _field(state, self._context_key) or {}
         summary = RunningSummary(
             summary=text,
             last_summarized_message_id=due.messages[-1].id or "",
@@ -374,7 +370,11 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
             edit = edits.get(one.id) if one.id else None
             if not isinstance(edit, RemoveMessage):
                 left.append(one if edit is None else edit)
-        held: Any = state
-        read = held.get if hasattr(held, "get") else lambda key: getattr(held, key, None)
-        context = update.get(self._context_key) or read(self._context_key) or {}
+        context: Any = update.get(self._context_key) or _field(state, self._context_key) or {}
         return self.window({self._messages_key: left, self._context_key: context})
+
+
+def _field(state: object, key: str) -> Any:  # noqa: ANN401 - a graph's own state
+    """A key of a state, which is a dict or an object."""
+    held: Any = state
+    return held.get(key) if hasattr(held, "get") else getattr(held, key, None)
