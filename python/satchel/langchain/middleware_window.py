@@ -180,7 +180,7 @@ def _edited(
         changed["content"] = after["content"]
     content: object = cast("Any", original).content
     if isinstance(content, list):
-        blocks = cast("list[Any]", content)
+        blocks = cast("list[object]", content)
         changed["content"] = _blocks(blocks, before, after, changed)
     return original.model_copy(update=changed)
 
