@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
@@ -28,11 +29,17 @@ from satchel._arguments import invalid, name_of_type, plain_text, whole_number
 from satchel._page_reading import PAGE_TOOL_NAME, Source, source_of
 from satchel.compaction import CompactionReport, is_worth_it, part_due, redacted, summary_event
 from satchel.counting import counter as counter_of
-from satchel.errors import InputError, SummaryError
+from satchel.errors import BudgetError, InputError, SummaryError
 from satchel.langchain.middleware_log import ContextState, Record, log_of
 from satchel.langchain.middleware_model import assembler_for, definitions, figures_of
 from satchel.langchain.middleware_results import page_source, shortened
-from satchel.langchain.middleware_window import chat_of, edits_of, rendered, with_others
+from satchel.langchain.middleware_window import (
+    chat_of,
+    edits_of,
+    excess_of,
+    rendered,
+    with_others,
+)
 from satchel.overflow import is_overflow_error, overflow_details
 from satchel.paging import DEFAULT_TOKENS, LEAST_TOKENS, answer, page_tool
 from satchel.session import _chain_of
@@ -57,6 +64,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ContextMiddleware"]
 
+_TRIES: Final = 6
 _OVERFLOWS: Final = 3
 """How many refused requests in a row are answered with a smaller one."""
 
@@ -302,6 +310,8 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             working_set = rested.working_set
             chat = [*rested.chat, *chat[len(rested.chat) :]]
             working_set.append(chat[len(rested.chat) :])
+            if _budget_of(log.events) != assembler.budget:
+                working_set.apply({"kind": "settings", "budget": assembler.budget})
         else:
             working_set = _folded(assembler, log, chat, system, tools)
         for event in strain:
@@ -396,18 +406,36 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
 
     def _packed(self, plan: _Plan) -> ModelRequest[Any]:
         """The request with the messages of the window."""
-        window = plan.working_set.window(
-            system=plan.system, tools=plan.tools, open_calls="synthesize"
-        )
+        window = self._fitting(plan)
         if plan.summary is not None:
             report = window.report.model_copy(update={"summary": plan.summary})
             window = replace(window, report=report)
         plan.window = window
-        plan.shown = rendered(window.messages, plan.chat, plan.log)
         if self._report is not None:
             self._report(window)
         messages = with_others(plan.shown, plan.others)
         return plan.request.override(messages=cast("Any", messages))
+
+    def _fitting(self, plan: _Plan) -> Window:
+        """A window that is within its budget as LangChain's messages, too."""
+        working_set = plan.working_set
+        for _ in range(_TRIES):
+            window = working_set.window(
+                system=plan.system, tools=plan.tools, open_calls="synthesize"
+            )
+            plan.shown = rendered(window.messages, plan.chat, plan.log)
+            shown = [message for _, message in plan.shown]
+            excess = excess_of(window.messages, shown, working_set.counter)
+            excess = math.ceil(excess * max(1.0, _factor_of(window.events)))
+            above = window.tokens_upper + excess - plan.assembler.budget
+            if above <= 0:
+                return window
+            # Of this boundary only: the next request begins with the whole budget again.
+            working_set.apply({"kind": "settings", "budget": max(1, window.budget - above)})
+        message = f"shortened calls take {above} tokens more than planned"
+        raise BudgetError(
+            message, code="over_budget", value=window.tokens_upper, limit=plan.assembler.budget
+        )
 
     def _answered(
         self, plan: _Plan, response: ModelResponse[Any]
@@ -471,7 +499,7 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
         kept: Mapping[str, bytes | None] = state.get("satchel_kept") or {}
         log = log_of(list(state.get("messages") or ()), state.get("satchel_context"), kept)
         events = log.events
-        budget = next((event["budget"] for event in reversed(events) if "budget" in event), None)
+        budget = _budget_of(events)
         assembler = self._assembler((self._model or "gpt-4o", None, None))
         working_set = assembler.working_set(chat_of(log.messages), events=events)
 
@@ -546,6 +574,11 @@ def _system_of(request: ModelRequest[Any], others: Sequence[BaseMessage]) -> str
     texts = [] if request.system_message is None else [request.system_message.text]
     texts += [message.text for message in others]
     return "\n".join(texts) if texts else None
+
+
+def _budget_of(events: Sequence[Mapping[str, Any]]) -> int | None:
+    """The budget in force; None if the events say none."""
+    return next((event["budget"] for event in reversed(events) if "budget" in event), None)
 
 
 def _factor_of(events: Sequence[Mapping[str, Any]]) -> float:

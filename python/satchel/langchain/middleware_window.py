@@ -25,9 +25,10 @@ from satchel.langchain.middleware_log import digest_of, name_of, pack
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from satchel.counting import Counter
     from satchel.langchain.middleware_log import Log
 
-__all__ = ["Edits", "chat_of", "edits_of", "message_of", "rendered", "with_others"]
+__all__ = ["Edits", "chat_of", "edits_of", "excess_of", "message_of", "rendered", "with_others"]
 
 _PLACE: Final = "id"
 _CALLS: Final = frozenset({"tool_use", "tool_call"})
@@ -71,6 +72,32 @@ def rendered(
         else:
             found.append((at, _edited(log.messages[at], chat[at], message)))
     return found
+
+
+def excess_of(
+    window: Sequence[dict[str, Any]],
+    shown: Sequence[BaseMessage],
+    counter: Counter,
+) -> int:
+    """Tokens that shortened arguments take above what was planned, since LangChain spaces JSON.
+
+    Args:
+        window: the messages of the window.
+        shown: the same as LangChain's messages.
+        counter: what counts.
+    """
+    planned: list[dict[str, Any]] = []
+    sent: list[dict[str, Any]] = []
+    for before, message in zip(window, shown, strict=True):
+        after = as_chat(message)
+        if before.get("tool_calls") and before["tool_calls"] != after.get("tool_calls"):
+            calls = {"role": "assistant", "content": None}
+            planned.append({**calls, "tool_calls": before["tool_calls"]})
+            sent.append({**calls, "tool_calls": after["tool_calls"]})
+    if not sent:
+        return 0
+    first = counter.count_messages(planned, dialect="openai")
+    return max(0, counter.count_messages(sent, dialect="openai").upper - first.upper)
 
 
 def with_others(

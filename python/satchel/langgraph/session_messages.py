@@ -19,7 +19,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from satchel._arguments import invalid, name_of_type, whole_number
 from satchel.assembler import Assembler
-from satchel.langchain.middleware_window import chat_of, message_of
+from satchel.errors import BudgetError
+from satchel.langchain.middleware_window import chat_of, excess_of, message_of
 from satchel.session import open_session
 from satchel.stores import open_store
 from satchel.stores.base import check_id
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from satchel.summarize.base import Summarizer
 
 __all__ = ["SessionMessages", "SessionRef"]
+
+
+_TRIES: Final = 6
 
 
 class SessionRef(TypedDict):
@@ -222,21 +226,37 @@ class SessionMessages:
         async with self._session(name) as session:
             held = await session.messages()
             if len(held) == had:
-                window = await session.window(
-                    system=system, tools=definitions, open_calls="synthesize"
-                )
-            else:
-                # As it was then: a window is a function of the log up to there.
-                events = [one for one in await session.events() if one["at"] <= had]
-                window = await asyncio.to_thread(
-                    self._assembler.assemble,
-                    held[:had],
-                    events=events,
-                    system=system,
-                    tools=definitions,
-                    open_calls="synthesize",
-                )
+                return await self._newest(session, system, definitions)
+            # As it was then: a window is a function of the log up to there.
+            events = [one for one in await session.events() if one["at"] <= had]
+            window = await asyncio.to_thread(
+                self._assembler.assemble,
+                held[:had],
+                events=events,
+                system=system,
+                tools=definitions,
+                open_calls="synthesize",
+            )
         return [_message(one) for one in window.messages]
+
+    async def _newest(
+        self, session: Session, system: str | None, tools: Sequence[Any] | None
+    ) -> list[BaseMessage]:
+        """The window of a session, within its budget as LangChain's messages, too."""
+        counter = self._assembler.counter
+        for _ in range(_TRIES):
+            window = await session.window(system=system, tools=tools, open_calls="synthesize")
+            shown = [_message(one) for one in window.messages]
+            excess = await asyncio.to_thread(excess_of, window.messages, shown, counter)
+            above = window.tokens_upper + excess - self._assembler.budget
+            if above <= 0:
+                return shown
+            # Of this boundary only: whoever opens the session next has the whole budget again.
+            await session.apply({"kind": "settings", "budget": max(1, window.budget - above)})
+        message = f"shortened calls take {above} tokens more than planned"
+        raise BudgetError(
+            message, code="over_budget", value=window.tokens_upper, limit=self._assembler.budget
+        )
 
     async def _messages(self, ref: SessionRef | None) -> list[BaseMessage]:
         if ref is None:
