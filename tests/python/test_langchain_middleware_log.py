@@ -103,11 +103,9 @@ def requested(
         seen.extend(request.messages)
         return ModelResponse(result=[AIMessage("reply")])
 
+    given_state: Any = state
     request: Any = ModelRequest(
-        model=MODEL,
-        messages=list(state["messages"]),
-        state=state,
-        tools=[],  # type: ignore[arg-type,typeddict-item] # pyright: ignore[reportArgumentType] - a state with keys of its own
+        model=MODEL, messages=list(state["messages"]), state=given_state, tools=[]
     )
     found = context.wrap_model_call(request, handler)
     update: Any = {}

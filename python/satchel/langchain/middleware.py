@@ -419,7 +419,8 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
     def _fitting(self, plan: _Plan) -> Window:
         """A window that is within its budget as LangChain's messages, too."""
         working_set = plan.working_set
-        for _ in range(_TRIES):
+        tries = 0
+        while True:
             window = working_set.window(
                 system=plan.system, tools=plan.tools, open_calls="synthesize"
             )
@@ -430,12 +431,13 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
             above = window.tokens_upper + excess - plan.assembler.budget
             if above <= 0:
                 return window
+            tries += 1
+            if tries == _TRIES:
+                message = f"shortened calls take {excess} tokens more than planned"
+                size, limit = window.tokens_upper + excess, plan.assembler.budget
+                raise BudgetError(message, code="over_budget", value=size, limit=limit)
             # Of this boundary only: the next request begins with the whole budget again.
             working_set.apply({"kind": "settings", "budget": max(1, window.budget - above)})
-        message = f"shortened calls take {above} tokens more than planned"
-        raise BudgetError(
-            message, code="over_budget", value=window.tokens_upper, limit=plan.assembler.budget
-        )
 
     def _answered(
         self, plan: _Plan, response: ModelResponse[Any]

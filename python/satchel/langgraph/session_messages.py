@@ -244,19 +244,21 @@ class SessionMessages:
     ) -> list[BaseMessage]:
         """The window of a session, within its budget as LangChain's messages, too."""
         counter = self._assembler.counter
-        for _ in range(_TRIES):
+        tries = 0
+        while True:
             window = await session.window(system=system, tools=tools, open_calls="synthesize")
             shown = [_message(one) for one in window.messages]
             excess = await asyncio.to_thread(excess_of, window.messages, shown, counter)
             above = window.tokens_upper + excess - self._assembler.budget
             if above <= 0:
                 return shown
+            tries += 1
+            if tries == _TRIES:
+                message = f"shortened calls take {excess} tokens more than planned"
+                size, limit = window.tokens_upper + excess, self._assembler.budget
+                raise BudgetError(message, code="over_budget", value=size, limit=limit)
             # Of this boundary only: whoever opens the session next has the whole budget again.
             await session.apply({"kind": "settings", "budget": max(1, window.budget - above)})
-        message = f"shortened calls take {above} tokens more than planned"
-        raise BudgetError(
-            message, code="over_budget", value=window.tokens_upper, limit=self._assembler.budget
-        )
 
     async def _messages(self, ref: SessionRef | None) -> list[BaseMessage]:
         if ref is None:
