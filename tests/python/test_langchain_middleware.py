@@ -587,6 +587,46 @@ def test_reasoning_in_blocks_stays_as_it_came_or_goes_with_its_step() -> None:
             assert said.setdefault(str(message.id), thoughts) == thoughts
 
 
+def test_a_request_that_is_tried_again_is_the_same() -> None:
+    class Retrying(AgentMiddleware[Any, Any, Any]):
+        """Asks once more after a failure."""
+
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            try:
+                return handler(request)
+            except BrokenError:
+                return handler(request)
+
+    model = scripted(breaking(steps_of(STEPS), 40))
+    agent = agent_of(model, middleware(), saver=InMemorySaver(), before=[Retrying()])
+    found = agent.invoke({"messages": [("user", GOAL)]}, config())
+    assert same(model.asked[39], model.asked[40])
+    assert found["messages"][-1].content == f"All {STEPS} steps are done."
+    assert len(model.asked) == STEPS + 2
+
+
+def test_a_run_from_an_earlier_checkpoint_asks_for_what_it_asked_then() -> None:
+    model = scripted(steps_of(STEPS))
+    agent = agent_of(model, middleware(), saver=InMemorySaver())
+    agent.invoke({"messages": [("user", GOAL)]}, config())
+    first = list(model.asked)
+    past = [one for one in agent.get_state_history(config()) if one.next == ("model",)]
+    # The newest comes first; each is the state before one request.
+    for back in (10, 45):
+        model.asked.clear()
+        agent.invoke(None, {**past[back].config, "recursion_limit": 2_000})
+        again = first[len(first) - back - 1 :]
+        assert len(model.asked) == len(again)
+        assert all(same(one, other) for one, other in zip(model.asked, again, strict=True))
+
+
+def test_the_schemas_of_the_agent_do_not_show_its_keys() -> None:
+    agent = agent_of(scripted(steps_of(1)), middleware())
+    for schema in (agent.get_input_jsonschema(), agent.get_output_jsonschema()):
+        assert "messages" in schema["properties"]
+        assert "satchel" not in str(schema)
+
+
 def test_an_agent_takes_one_of_them() -> None:
     with pytest.raises(AssertionError):
         agent_of(scripted(steps_of(1)), middleware(), before=[middleware()])

@@ -11,10 +11,11 @@ import hashlib
 import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, cast
 
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from langchain_core.messages import BaseMessage, messages_from_dict
+from typing_extensions import TypedDict  # before Python 3.12 pydantic reads no other
 
 from satchel.errors import InputError
 from satchel.stores.codec import decode, encode

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import TYPE_CHECKING, Any, Final, Self, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from langchain_core.messages import BaseMessage, convert_to_messages
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from typing_extensions import TypedDict  # before Python 3.12 pydantic reads no other
 
 from satchel._arguments import invalid, name_of_type, whole_number
 from satchel.assembler import Assembler

@@ -150,8 +150,7 @@ class MemoryStore(BaseStore):
         self._fields: Final = list((index or {}).get("fields") or ["$"])
         self.ttl_config: TTLConfig | None = ttl
         self._clock: Final = time.time if clock is None else clock
-        # Made on the loop that all work runs on.
-        self._writing: asyncio.Lock | None = None
+        self._writing: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -210,8 +209,7 @@ class MemoryStore(BaseStore):
     # --- reading ----------------------------------------------------------------------------------
 
     async def _batch(self, ops: Sequence[Op]) -> list[Result]:
-        if self._writing is None:
-            self._writing = asyncio.Lock()
+        writing = self._lock()
         puts: dict[Place, PutOp] = {}
         for op in ops:
             if isinstance(op, PutOp):
@@ -223,11 +221,18 @@ class MemoryStore(BaseStore):
                 message = f"an operation of this store is needed, not {name_of_type(op)}"
                 raise invalid(message)
         # What is read and written again must not change in between.
-        async with self._writing:
+        async with writing:
             results, read = await self._read(ops)
             await self._refresh([one for one in read.values() if one.item.id not in _ids(puts)])
             await self._write(puts)
         return results
+
+    def _lock(self) -> asyncio.Lock:
+        """What a batch holds; made anew on another loop, as after a fork."""
+        loop = asyncio.get_running_loop()
+        if self._writing is None or self._writing[0] is not loop:
+            self._writing = (loop, asyncio.Lock())
+        return self._writing[1]
 
     async def _read(self, ops: Sequence[Op]) -> tuple[list[Result], dict[str, _Found]]:
         """The results, and the items that count as read."""

@@ -11,7 +11,7 @@ far it goes instead of a set of ids that grows. A summarizer that fails changes 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from langchain_core.messages import (
     BaseMessage,
@@ -20,6 +20,7 @@ from langchain_core.messages import (
     SystemMessage,
 )
 from langchain_core.runnables import Runnable
+from typing_extensions import TypedDict  # before Python 3.12 pydantic reads no other
 
 from satchel._arguments import invalid, name_of_type, one_of, plain_text, whole_number
 from satchel.compaction import CompactionReport, redacted
