@@ -1,8 +1,8 @@
 """Settings of the whole suite: how long hypothesis searches.
 
-``SATCHEL_HYPOTHESIS`` chooses the profile: ``fixed`` (the default: the same 50 examples on every run
-and machine, so that a red run is due to the change under test), ``random`` (50 others each time) or
-``long`` (random, 5,000 each: hours).
+``SATCHEL_HYPOTHESIS`` chooses the profile: ``fixed`` (the default: the same 50 examples on every
+run and machine, so that a red run is due to the change under test), ``random`` (50 others each
+time) or ``long`` (random, 5,000 each: hours).
 """
 
 from __future__ import annotations
