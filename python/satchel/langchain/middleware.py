@@ -437,7 +437,9 @@ class ContextMiddleware(AgentMiddleware[ContextState, Any, Any]):
                 size, limit = window.tokens_upper + excess, plan.assembler.budget
                 raise BudgetError(message, code="over_budget", value=size, limit=limit)
             # Of this boundary only: the next request begins with the whole budget again.
-            working_set.apply({"kind": "settings", "budget": max(1, window.budget - above)})
+            # The smaller window has other calls shortened, so there is room for those too.
+            smaller = window.budget - excess - above * 2**tries
+            working_set.apply({"kind": "settings", "budget": max(1, smaller)})
 
     def _answered(
         self, plan: _Plan, response: ModelResponse[Any]

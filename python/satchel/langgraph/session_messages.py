@@ -259,7 +259,9 @@ class SessionMessages:
                 size, limit = window.tokens_upper + excess, self._assembler.budget
                 raise BudgetError(message, code="over_budget", value=size, limit=limit)
             # Of this boundary only: whoever opens the session next has the whole budget again.
-            await session.apply({"kind": "settings", "budget": max(1, window.budget - above)})
+            # The smaller window has other calls shortened, so there is room for those too.
+            smaller = window.budget - excess - above * 2**tries
+            await session.apply({"kind": "settings", "budget": max(1, smaller)})
 
     async def _messages(self, ref: SessionRef | None) -> list[BaseMessage]:
         if ref is None:
