@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
 
 from satchel._arguments import invalid, listed, name_of_type, one_of, shown
+from satchel._remote import is_remote, opened_remote, remote_files
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,8 +67,9 @@ STDIN: Final = "-"
 
 _PIECE: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
+_PARQUET: Final = b"PAR1"
 # In a folder only these are looked at; a file that is named is read whatever it is called.
-_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj", ".md", ".gz"})
+_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj", ".md", ".gz", ".parquet"})
 
 
 class TranscriptWarning(UserWarning):
@@ -137,7 +139,8 @@ def read_transcripts(
 ) -> Iterator[Transcript]:
     r"""The conversations of transcript files, in order; lazily where a file has one a line.
 
-    Text is UTF-8, with or without a byte order mark; files may be compressed by gzip. Strings keep
+    Text is UTF-8, with or without a byte order mark; files may be compressed by gzip, or be Parquet
+    with a column ``messages`` or ``conversation`` (extra ``batch``), and paths may be URLs. Strings keep
     lone halves of surrogate pairs, as ``json.loads`` does.
 
     Args:
@@ -197,6 +200,8 @@ def _is_encodable(path: str) -> bool:
 
 def transcript_files(path: str) -> list[str]:
     """The path itself or, if it is a folder, the files in it that may be transcripts, sorted."""
+    if is_remote(path):
+        return [file for file in remote_files(path, _SUFFIXES) if not file.endswith(".md")]
     if path == STDIN or not os.path.isdir(path):  # noqa: PTH112 - Path raises for long names
         return [path]
     found = sorted(Path(path).rglob("*"))
@@ -307,6 +312,9 @@ def _pieces(source: str, on_read: Callable[[int], None] | None) -> Iterator[byte
     with _opened(source) as stream:
         counting = _Counting(stream, on_read)
         first = counting.read(_PIECE)
+        if first.startswith(_PARQUET) and source != STDIN:
+            yield from _rows(source)
+            return
         if not first.startswith(_GZIP):
             while first:
                 yield first
@@ -320,11 +328,22 @@ def _pieces(source: str, on_read: Callable[[int], None] | None) -> Iterator[byte
             raise file_error(source, "the gzip data is damaged") from error
 
 
+def _rows(source: str) -> Iterator[bytes]:
+    """The rows of a Parquet file as lines."""
+    from satchel.batch.arrow import json_lines, parquet_batches  # noqa: PLC0415 - an extra
+
+    for batch in parquet_batches(source):
+        yield json_lines(batch, source)
+
+
 @contextmanager
 def _opened(source: str) -> Generator[BinaryIO]:
     try:
         if source == STDIN:
             yield sys.stdin.buffer
+        elif is_remote(source):
+            with opened_remote(source) as stream:
+                yield stream
         else:
             with open(source, "rb") as stream:  # noqa: PTH123 - the name is shown as it was given
                 yield stream
