@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import warnings
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -45,8 +46,9 @@ def needed_ray() -> Any:  # noqa: ANN401 - an optional package
         ImportError: it is not installed; the sentence names the extra.
     """
     try:
-        import_module("ray.data")
-        return import_module("ray")
+        with _quiet():
+            import_module("ray.data")
+            return import_module("ray")
     except ImportError as error:
         message = "engine='ray' needs Ray Data: install satchel with its extra, satchel[ray]"
         raise ImportError(message, name=error.name) from error
@@ -72,12 +74,17 @@ def in_order(
         return
     with _cluster(ray, tasks), _context(ray, block_bytes):
         try:
-            batches = _rows(ray, readers, work, tasks).iter_batches(
-                batch_size=None, batch_format="pyarrow", prefetch_batches=1
-            )
-            for batch in batches:
+            with _quiet():
+                batches = iter(
+                    _rows(ray, readers, work, tasks).iter_batches(
+                        batch_size=None, batch_format="pyarrow", prefetch_batches=1
+                    )
+                )
+                batch = next(batches, None)
+            while batch is not None:
                 for row in batch.column("row"):
                     yield row.as_py()
+                batch = next(batches, None)
         except ray.exceptions.RayError as error:
             message = f"Ray gave up: {type(error).__name__}"
             raise EngineError(message, code="engine_failed") from error
@@ -92,7 +99,7 @@ def _rows(ray: Any, readers: Sequence[Reader], work: Work, tasks: int | None) ->
         batch_size=None,
         batch_format="pyarrow",
         num_cpus=_READ_CPUS,
-        compute=data.TaskPoolStrategy(size=max(2, cores // _CORES_A_READER)),
+        compute=data.TaskPoolStrategy(size=min(len(items), max(2, cores // _CORES_A_READER))),
     )
     return read.map_batches(
         _worked,
@@ -118,7 +125,8 @@ def _cluster(ray: Any, tasks: int | None) -> Generator[None]:  # noqa: ANN401 - 
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         quiet |= {"include_dashboard": False, "object_store_memory": _STORE, "num_cpus": tasks}
     try:
-        ray.init(**quiet)
+        with _quiet():
+            ray.init(**quiet)
     except (ConnectionError, RuntimeError) as error:
         message = "no connection to the Ray cluster"
         raise EngineError(message, code="engine_failed") from error
@@ -132,7 +140,8 @@ def _cluster(ray: Any, tasks: int | None) -> Generator[None]:  # noqa: ANN401 - 
 def _context(ray: Any, block_bytes: int) -> Generator[None]:  # noqa: ANN401 - an optional package
     """The settings of one run; those of the program stay as they are."""
     kind = ray.data.DataContext
-    context = kind.get_current().copy()
+    with _quiet():
+        context = kind.get_current().copy()
     context.execution_options.preserve_order = True
     context.target_max_block_size = block_bytes
     context.enable_progress_bars = False
@@ -145,6 +154,14 @@ def _context(ray: Any, block_bytes: int) -> Generator[None]:  # noqa: ANN401 - a
             yield
     finally:
         log.setLevel(before)
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Without Ray's warnings about its own inside, which nobody here can change."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 # --- in tasks -------------------------------------------------------------------------------------

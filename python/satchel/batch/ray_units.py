@@ -30,8 +30,14 @@ __all__ = ["groups", "ray_outputs"]
 _GROUP: Final = 32 << 20
 """Bytes of files that one read task reads, at least."""
 
-_LEAST, _MOST, _TASKS: Final = 1 << 18, 4 << 20, 64
-"""Bytes of a task, and how many tasks there should be so that all cores are busy to the end."""
+_LEAST: Final = 1 << 18
+"""Bytes of a task, at least; smaller ones cost more to hand over than to do."""
+
+_MOST: Final = 4 << 20
+"""And at most."""
+
+_TASKS: Final = 64
+"""How many tasks there should be, so that all cores are busy to the end."""
 
 
 def ray_outputs(
