@@ -16,12 +16,12 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from satchel.errors import EngineError
+from satchel.errors import EngineError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
-__all__ = ["Reader", "Work", "in_order", "needed_ray"]
+__all__ = ["Reader", "Work", "in_order", "needed_ray", "sent"]
 
 _READ_CPUS: Final = 0.25
 """Share of a core that is set aside for a read task. Not 1: reading is cheap, and Ray Data would
@@ -67,16 +67,18 @@ def in_order(
 
     Raises:
         EngineError: ``engine_failed`` if Ray gave up.
+        InputError: ``invalid_value`` if ``work`` cannot be pickled.
         ImportError: Ray Data is not installed.
     """
     ray = needed_ray()
     if not readers:
         return
+    packed = sent(work)
     with _cluster(ray, tasks), _context(ray, block_bytes):
         try:
             with _quiet():
                 batches = iter(
-                    _rows(ray, readers, work, tasks).iter_batches(
+                    _rows(ray, readers, packed, tasks).iter_batches(
                         batch_size=None, batch_format="pyarrow", prefetch_batches=1
                     )
                 )
@@ -90,7 +92,20 @@ def in_order(
             raise EngineError(message, code="engine_failed") from error
 
 
-def _rows(ray: Any, readers: Sequence[Reader], work: Work, tasks: int | None) -> Any:  # noqa: ANN401 - a Dataset
+def sent(value: object) -> bytes:
+    """A value as it is sent to other processes.
+
+    Raises:
+        InputError: ``invalid_value`` if it cannot be.
+    """
+    try:
+        return pickle.dumps(value)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        message = "the options hold something that cannot be sent to another process"
+        raise InputError(message, code="invalid_value") from error
+
+
+def _rows(ray: Any, readers: Sequence[Reader], work: bytes, tasks: int | None) -> Any:  # noqa: ANN401 - a Dataset
     data = ray.data
     cores = int(ray.cluster_resources().get("CPU", 1))
     items = [{"row": pickle.dumps(reader)} for reader in readers]
@@ -103,7 +118,7 @@ def _rows(ray: Any, readers: Sequence[Reader], work: Work, tasks: int | None) ->
     )
     return read.map_batches(
         _worked,
-        fn_args=(pickle.dumps(work),),
+        fn_args=(work,),
         batch_size=None,
         batch_format="pyarrow",
         num_cpus=1,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "file_system",
     "is_remote",
     "opened_remote",
     "put",
@@ -52,7 +53,7 @@ def opened_remote(url: str) -> BinaryIO:
         InputError: ``invalid_file``.
         ImportError: pyarrow is not installed.
     """
-    system, path = _system(url)
+    system, path = file_system(url)
     try:
         return cast("BinaryIO", system.open_input_file(path))
     except (OSError, ValueError) as error:
@@ -66,7 +67,7 @@ def remote_files(url: str, suffixes: Iterable[str]) -> list[str]:
         InputError: ``invalid_file``.
         ImportError: pyarrow is not installed.
     """
-    system, path = _system(url)
+    system, path = file_system(url)
     kinds: Any = import_module("pyarrow.fs")
     try:
         found = system.get_file_info(path)
@@ -100,7 +101,7 @@ def stamp_of(path: str) -> list[int] | None:
             return None
         return [found.st_size, found.st_mtime_ns] if Path(path).is_file() else None
     try:
-        system, name = _system(path)
+        system, name = file_system(path)
         info = system.get_file_info(name)
     except (InputError, OSError, ValueError):
         return None
@@ -114,7 +115,7 @@ def put(local: Path, url: str) -> None:
         InputError: ``invalid_file``.
         ImportError: pyarrow is not installed.
     """
-    system, path = _system(url)
+    system, path = file_system(url)
     try:
         if local.is_dir():
             for file in sorted(local.rglob("*")):
@@ -148,8 +149,14 @@ def _store(scheme: str, host: str, query: str) -> Any:  # noqa: ANN401 - a pyarr
     return systems.PyFileSystem(systems.FSSpecHandler(found))
 
 
-def _system(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it."""
+def file_system(url: str) -> tuple[Any, str]:
+    """The ``pyarrow.fs.FileSystem`` of a URL, and the path in it.
+
+    Raises:
+        InputError: ``invalid_value`` for a URL with a password, ``invalid_file`` if it leads
+            nowhere.
+        ImportError: pyarrow is not installed.
+    """
     if urlsplit(url).username is not None or urlsplit(url).password is not None:
         message = "a URL must hold no name or password; the environment tells them"
         raise InputError(message, code="invalid_value")

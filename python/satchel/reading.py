@@ -33,6 +33,7 @@ __all__ = [
     "Transcript",
     "TranscriptWarning",
     "file_error",
+    "listed_files",
     "read_transcripts",
     "transcript_files",
 ]
@@ -140,8 +141,8 @@ def read_transcripts(
     r"""The conversations of transcript files, in order; lazily where a file has one a line.
 
     Text is UTF-8, with or without a byte order mark; files may be compressed by gzip, or be Parquet
-    with a column ``messages`` or ``conversation`` (extra ``batch``), and paths may be URLs. Strings keep
-    lone halves of surrogate pairs, as ``json.loads`` does.
+    with a column ``messages`` or ``conversation``, and paths may be URLs (both: extra ``batch``).
+    Strings keep lone halves of surrogate pairs, as ``json.loads`` does.
 
     Args:
         paths: files; folders, of which every transcript is read, recursively and sorted; ``"-"``
@@ -168,11 +169,26 @@ def read_transcripts(
     if on_read is not None and not callable(on_read):
         message = f"on_read must be a function, not {name_of_type(on_read)}"
         raise invalid(message)
+    report = None if on_error == "raise" else _warn
+    return _read_all(_paths(paths), format, report, on_read)
+
+
+def listed_files(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+) -> list[str]:
+    """The files of paths as `read_transcripts` takes them, in the order in which it reads them.
+
+    Raises:
+        InputError: as there.
+    """
+    return [file for path in _paths(paths) for file in transcript_files(path)]
+
+
+def _paths(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     # A number would be taken for an open file of this process.
     is_one = isinstance(paths, str | os.PathLike)
     given: list[Any] = [paths] if is_one else listed("paths", cast("Any", paths), of="paths")
-    report = None if on_error == "raise" else _warn
-    return _read_all([_path(path) for path in given], format, report, on_read)
+    return [_path(path) for path in given]
 
 
 def _path(path: object) -> str:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from satchel import models
-from satchel._ray import in_order
+from satchel._ray import in_order, sent
 from satchel._remote import size_of
 from satchel.batch.options import settings
 from satchel.batch.recorded import recording
@@ -64,7 +64,7 @@ def ray_outputs(
         _Reader(tuple(files[first:end]), first, place, options["file_format"], columns)
         for first, end in groups(files, place.file)
     ]
-    work = _Work(pickle.dumps((options, models.registered())))
+    work = _Work(sent((options, models.registered())))
     total = sum(size_of(file) for file in files[place.file :])
     block = min(_MOST, max(_LEAST, total // _TASKS))
     for row in in_order(readers, work, tasks=tasks, block_bytes=block):
