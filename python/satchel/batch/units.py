@@ -117,6 +117,8 @@ class _Cutting:
         while past >= len(head) and head:
             past -= len(head)
             head = _read(stream, _PIECE, self._source)
+        if offset:
+            self._told = self._at_disk()
         held = bytearray(head[past:])
         while True:
             # A stretch goes to the end of the line in which a fixed number of bytes is reached,
