@@ -1,11 +1,11 @@
 """Rewriting and replaying many transcripts: on the cores of one machine, and over Ray on it.
 
-As a script it prints one Markdown table, and writes the page of the replay if a name is given::
+As a script it prints one Markdown table, and leaves the page of the replay beside it::
 
     nice -n 10 python benches/python/bench_scale.py [--transcripts 10000] [--work NAME ...]
     nice -n 10 python benches/python/bench_scale.py --kill
 
-The input is generated: transcripts of about 100 KB, from 10 to 210 messages, a thousand different
+The input is generated: transcripts of about 100 KB, from 10 to 210 messages, a hundred different
 ones. Each line of the table is a process of its own. Peak memory is the process's own and, over
 Ray, that of all processes together. Two cores, Ray with an object store of 200 MB on the same
 machine: what a line over Ray takes longer is what Ray costs there. With ``--kill`` the rewrite is
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MODEL = "gpt-4o"
 BUDGET = "25%"
-DIFFERENT = 1_000
+DIFFERENT = 100
 CORES = 2
 POLICIES = ("adaptive", "keep-last", "token-window")
 STORE = 200_000_000
@@ -92,7 +92,7 @@ WORK: dict[str, Callable[[Path], int]] = {
 
 
 class Memory(threading.Thread):
-    """The most memory of this process and of all that it started, asked ten times a second.
+    """The most memory of this process and of all that it started, asked twice a second.
 
     Proportional set size: what several processes share counts once.
     """
@@ -103,6 +103,7 @@ class Memory(threading.Thread):
         self.is_done = threading.Event()
 
     def run(self) -> None:
+        """Asks until it is told that all is done."""
         psutil = import_module("psutil")
         own = psutil.Process()
         while not self.is_done.wait(0.5):
@@ -135,13 +136,16 @@ def child(what: str, path: Path) -> None:
     print(json.dumps([count, started, spent, peak, memory.most / 1e6]))
 
 
-def start_ray(**options: Any) -> None:
+def start_ray() -> None:
     """A Ray of this program, as the library would start one; started here so that it is timed."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    given: dict[str, Any] = {"num_cpus": CORES, "object_store_memory": STORE}
     import_module("ray.data")
     import_module("ray").init(
-        **(options or given), include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+        num_cpus=CORES,
+        object_store_memory=STORE,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
     )
 
 
@@ -220,7 +224,9 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--transcripts", type=int, default=10_000)
     options.add_argument("--work", nargs="*", default=list(WORK))
-    options.add_argument("--folder", type=Path, help="for the input and outputs; default: a new one")
+    options.add_argument(
+        "--folder", type=Path, help="for the input and outputs; default: a new one"
+    )
     options.add_argument("--kill", action="store_true")
     options.add_argument("--child", nargs=2)
     given = options.parse_args()
@@ -247,7 +253,9 @@ def main() -> None:
         page = path.with_name("page-local.html")
         if page.exists():
             print(f"\npage: {page.stat().st_size / 1e6:.2f} MB")
-            page.replace(Path("replay-page.html") if given.folder is None else given.folder / page.name)
+            page.replace(
+                Path("replay-page.html") if given.folder is None else given.folder / page.name
+            )
 
 
 if __name__ == "__main__":

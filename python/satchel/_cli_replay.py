@@ -65,7 +65,9 @@ def replay(
     ] = None,
     partition_by: Annotated[
         list[str] | None,
-        typer.Option(help="Column to partition the results by, such as policy; may be given again."),
+        typer.Option(
+            help="Column to partition the results by, such as policy; may be given again."
+        ),
     ] = None,
     sample: Annotated[
         str | None, typer.Option(help="Replay only these runs, by lot: a share (10%), or a number.")

@@ -124,7 +124,10 @@ def test_object_stores_are_known_by_their_url() -> None:
 def test_partitioned_parquet_in_and_out(memory: Any, tmp_path: Path) -> None:
     """Rows keep their partition; what has none is in the default one, as other engines name it."""
     source = tmp_path / "in"
-    for folder, histories in (("day=1/lang=en", HISTORIES[:2]), ("day=2/lang=a%2Fb", HISTORIES[2:5])):
+    for folder, histories in (
+        ("day=1/lang=en", HISTORIES[:2]),
+        ("day=2/lang=a%2Fb", HISTORIES[2:5]),
+    ):
         (source / folder).mkdir(parents=True)
         table = pa.table({"messages": [json.dumps(one) for one in histories]})
         pq.write_table(table, source / folder / "part-0.parquet")

@@ -7,7 +7,7 @@ import re
 import shutil
 from importlib import import_module
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import quote, unquote
 
 from satchel._remote import without_query
@@ -63,7 +63,7 @@ class Partitions:
         shutil.rmtree(folder, ignore_errors=True)  # what an interrupted run left
         folder.mkdir(parents=True)
 
-    def __enter__(self) -> Partitions:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

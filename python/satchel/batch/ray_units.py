@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from satchel import models
@@ -69,7 +69,11 @@ def ray_outputs(
     block = min(_MOST, max(_LEAST, total // _TASKS))
     for row in in_order(readers, work, tasks=tasks, block_bytes=block):
         source, after, size, on_disk, output = pickle.loads(row)  # noqa: S301 - pickled by this run
-        yield Unit(source, lambda done=output: done, after, size, on_disk), output
+        yield Unit(source, partial(_same, output), after, size, on_disk), output
+
+
+def _same(output: Output) -> Output:
+    return output
 
 
 def groups(files: list[str], first: int) -> Iterator[tuple[int, int]]:

@@ -105,8 +105,8 @@ def rewrite(
 
     Args:
         paths: files and folders; URLs of them where pyarrow or fsspec knows the scheme.
-        out: the file to write, or its URL: Parquet if it ends in ``.parquet``, else JSON Lines that every
-            reader of this library takes. A record has ``dialect``, ``model``, ``system``,
+        out: the file to write, or its URL: Parquet if it ends in ``.parquet``, else JSON Lines that
+            every reader of this library takes. A record has ``dialect``, ``model``, ``system``,
             ``tools``, ``messages``, and ``metadata`` with ``source``, ``line``, ``conversation``
             (which of that line, from 0) and ``at`` (messages before the window). Parquet has
             ``messages``, ``system``, ``tools`` and ``report`` as JSON texts.
@@ -215,7 +215,7 @@ def inputs(paths: AnyPath | Iterable[AnyPath]) -> list[str]:
 def _digest(chosen: Settings, files: list[str], keys: tuple[str, ...]) -> str:
     """Tells runs apart: options, and the names, sizes and times of the files."""
     told: list[object] = [chosen.digest, *([keys] if keys else ())]
-    told += [[file, *(stamp_of(file) or [None])] for file in files]
+    told += [[file, stamp_of(file)] for file in files]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
@@ -223,9 +223,7 @@ Work = Callable[[list[str], Place, bool], Iterator[tuple[Unit, Output]]]
 """The outputs of files from a place on, in order; the flag says whether columns are wanted."""
 
 
-def _engine(
-    engine: Engine, options: dict[str, Any], chosen: Settings, threads: int | None
-) -> Work:
+def _engine(engine: Engine, options: dict[str, Any], chosen: Settings, threads: int | None) -> Work:
     if engine == "ray":
         from satchel.batch.ray_units import ray_outputs  # noqa: PLC0415 - an extra
 

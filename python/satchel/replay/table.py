@@ -94,4 +94,5 @@ def write_results(
             why = error.strerror.lower()
         elif keys:
             why = "cannot be written, or is there already"
-        raise InputError(f"{name}: {why}", code="invalid_file") from error
+        message = f"{name}: {why}"
+        raise InputError(message, code="invalid_file") from error
