@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import quote, unquote
 
+from satchel._arguments import listed
 from satchel._remote import without_query
 from satchel.errors import InputError
 
@@ -32,7 +33,7 @@ def partition_keys(keys: str | Sequence[str]) -> tuple[str, ...]:
     Raises:
         InputError: ``invalid_value``.
     """
-    given: list[Any] = [keys] if isinstance(keys, str) else list(keys)
+    given: list[Any] = [keys] if isinstance(keys, str) else listed("partition_by", keys, of="str")
     named = all(isinstance(key, str) and _KEY.fullmatch(key) for key in given)
     if not named or len(set(given)) < len(given):
         message = "partition_by must hold different names without '/' and '='"
