@@ -47,7 +47,7 @@ def needed_ray() -> Any:  # noqa: ANN401 - an optional package
     """
     try:
         with _quiet():
-            import_module("ray.data")
+            import_module("ray.data.exceptions")
             return import_module("ray")
     except ImportError as error:
         message = "engine='ray' needs Ray Data: install satchel with its extra, satchel[ray]"
@@ -87,7 +87,11 @@ def in_order(
                 for row in batch.column("row"):
                     yield row.as_py()
                 batch = next(batches, None)
-        except ray.exceptions.RayError as error:
+        except (
+            ray.exceptions.RayError,
+            ray.data.exceptions.ExecutionTimeoutError,
+            ray.data.exceptions.SystemException,
+        ) as error:
             message = f"Ray gave up: {type(error).__name__}"
             raise EngineError(message, code="engine_failed") from error
 

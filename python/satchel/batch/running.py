@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -25,9 +26,10 @@ from satchel.errors import InputError
 from satchel.reading import STDIN, transcript_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
     from concurrent.futures import Future
 
+    from satchel.batch.checkpoint import Checkpoint
     from satchel.batch.options import At, OnError, Settings
     from satchel.batch.summary import Summary
     from satchel.counting import Counter
@@ -269,17 +271,18 @@ class _Run:
                 self._staged.check(self._targets.paths["records"])
                 self._outputs.append("records", self._staged.head())
                 self._outputs.mark()
-            done = () if state.is_done else self._engine(self._files, place, self._is_staged)
-            for unit, output in done:
-                raise_first(unit.source, output, on_error)
-                self._write(unit.source, output)
-                place, summary = unit.after, summary.plus(output, unit.on_disk)
-                now += unit.on_disk
-                if time.monotonic() - saved >= _SAVE_S:
-                    self._outputs.save(place, summary)
-                    saved = time.monotonic()
-                if progress is not None:
-                    progress(Progress(summary, total, time.monotonic() - began, now))
+            # An engine ends with the run, whatever ends it, and not when somebody finds it.
+            with closing(self._done(state)) as done:
+                for unit, output in done:
+                    raise_first(unit.source, output, on_error)
+                    self._write(unit.source, output)
+                    place, summary = unit.after, summary.plus(output, unit.on_disk)
+                    now += unit.on_disk
+                    if time.monotonic() - saved >= _SAVE_S:
+                        self._outputs.save(place, summary)
+                        saved = time.monotonic()
+                    if progress is not None:
+                        progress(Progress(summary, total, time.monotonic() - began, now))
             if not state.is_done:
                 self._outputs.save(place, summary)
                 self._finish_parquet()
@@ -293,6 +296,10 @@ class _Run:
         self._outputs.finish(staged=self._is_staged, publish=self._targets.publish)
         self._targets.clear()
         return summary
+
+    def _done(self, state: Checkpoint) -> Generator[tuple[Unit, Output]]:
+        if not state.is_done:
+            yield from self._engine(self._files, state.place, self._is_staged)
 
     @property
     def _is_staged(self) -> bool:

@@ -15,7 +15,7 @@ from satchel.reading import TranscriptWarning, read_transcripts
 from satchel.replay.sampling import sampled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from satchel.reading import Format, Transcript
     from satchel.replay.options import Settings
@@ -51,7 +51,7 @@ def ray_runs(
     sample: Sample | None,
     tasks: int | None,
     count_bytes: Callable[[int], None],
-) -> Iterator[RunResult | Skipped]:
+) -> Generator[RunResult | Skipped]:
     """What the replay of each run found, in the order of the files.
 
     Raises:

@@ -7,6 +7,7 @@ import json
 import os
 import warnings
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,7 +30,7 @@ from satchel.replay.report import ReplayReport
 from satchel.replay.sampling import sample_of, sampled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     from satchel.policy import Policy
     from satchel.reading import Format
@@ -199,14 +200,15 @@ class _Replays:
         return [detailed.get(order, self._found[order]) for order in sorted(self._found)]
 
     def gather(
-        self, found: Iterable[RunResult | Skipped], file_format: Format | Literal["auto"]
+        self, found: Generator[RunResult | Skipped], file_format: Format | Literal["auto"]
     ) -> list[RunResult | Skipped]:
         """What was found elsewhere; the longest runs are read again for their pictures."""
         taken: list[RunResult | Skipped] = []
-        for one in found:
-            taken.append(one)
-            if self._progress is not None:
-                self._progress(Progress(len(taken), self._bytes_read, one))
+        with closing(found):  # what works elsewhere ends with this, whatever ends it
+            for one in found:
+                taken.append(one)
+                if self._progress is not None:
+                    self._progress(Progress(len(taken), self._bytes_read, one))
         runs = [(one, order) for order, one in enumerate(taken) if isinstance(one, RunResult)]
         longest = heapq.nlargest(self._pictures, runs, key=lambda run: (run[0].calls, -run[1]))
         for one, order in longest:
