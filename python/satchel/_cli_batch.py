@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypedDict
 
 import typer
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from satchel.batch import Progress, Summary
     from satchel.policy import Policy
 
-__all__ = ["rewrite"]
+__all__ = ["engine_of", "rewrite"]
 
 _EVERY_S: Final = 10.0
 
@@ -29,8 +29,10 @@ Inputs = Annotated[list[str], typer.Argument(metavar="IN...", help="Files and fo
 def rewrite(
     inputs: Inputs,
     *,
-    out: Annotated[str, typer.Option(help="File to write: .parquet, else JSON Lines.")],
     model: Annotated[str, typer.Option(help="Model that the windows are for.")],
+    out: Annotated[
+        str | None, typer.Option(help="File or URL to write: .parquet, else JSON Lines.")
+    ] = None,
     budget: Annotated[
         str | None,
         typer.Option(help="Input tokens, or a share such as 25%; default: what the model takes."),
@@ -54,12 +56,29 @@ def rewrite(
     pages: Annotated[
         str | None, typer.Option(help="Write what left the windows, by pointer, to this file.")
     ] = None,
+    partition_by: Annotated[
+        list[str] | None,
+        typer.Option(help="Folder key (key=value/) to partition OUT by; may be given again."),
+    ] = None,
     on_error: Annotated[
         str, typer.Option(help="What to do about a bad record: reject, or raise.")
     ] = "reject",
+    engine: Annotated[
+        str, typer.Option(help="Where the work is done: local, or ray (RAY_ADDRESS or a new one).")
+    ] = "local",
     threads: Annotated[
-        int | None, typer.Option(min=1, help="How many; default: one a core.")
+        int | None, typer.Option(min=1, help="How many; default: one a core. With ray: tasks.")
     ] = None,
+    staging: Annotated[
+        str | None, typer.Option(help="Folder in which what goes to a URL is made first.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only estimate, from a sample, what it would cost.")
+    ] = False,
+    sample: Annotated[
+        int, typer.Option(min=2, help="Stretches (half a megabyte) or files of the dry run.")
+    ] = 40,
+    seed: Annotated[int, typer.Option(min=0, help="Of the sample.")] = 0,
     restart: Annotated[
         bool, typer.Option("--restart", help="Begin anew, even after an interrupted run.")
     ] = False,
@@ -74,22 +93,38 @@ def rewrite(
     with reporting(as_json=as_json):
         from satchel.batch import rewrite as run  # noqa: PLC0415 - slow to load
 
+        options = _Options(
+            model=model,
+            policy=_policy(policy),
+            budget=budget,
+            convert=convert,
+            at=at,
+            counter=counter,
+            format=file_format,
+            threads=threads,
+        )
+        if dry_run:
+            from satchel._cli_forecast import print_forecast  # noqa: PLC0415 - slow to load
+            from satchel.batch import forecast  # noqa: PLC0415 - slow to load
+
+            found = forecast(inputs, **options, sample=sample, seed=seed)
+            print_forecast(found, threads, as_json=as_json)
+            return
+        if out is None:
+            message = "--out is needed, but for a --dry-run"
+            raise InputError(message, code="invalid_value")
         with _progress() as told:
             done = run(
                 inputs,
                 out,
-                model=model,
-                policy=_policy(policy),
-                budget=budget,
-                convert=convert,
-                at=at,
-                counter=counter,
-                format=file_format,
+                **options,
                 report=report,
                 rejects=rejects,
                 pages=pages,
+                partition_by=partition_by or (),
                 on_error=_on_error(on_error),
-                threads=threads,
+                engine=engine_of(engine),
+                staging=staging,
                 restart=restart,
                 progress=told,
             )
@@ -99,6 +134,33 @@ def rewrite(
             _say(done, out)
         if done.rejected:
             raise typer.Exit(1)
+
+
+class _Options(TypedDict):
+    """What a run and its forecast share."""
+
+    model: str
+    policy: str | Policy
+    budget: str | None
+    convert: str | None
+    at: str
+    counter: str | None
+    format: str
+    threads: int | None
+
+
+def engine_of(name: str) -> Literal["local", "ray"]:
+    """The engine of this name.
+
+    Raises:
+        InputError: ``invalid_value``.
+    """
+    if name == "local":
+        return "local"
+    if name == "ray":
+        return "ray"
+    message = "--engine must be local or ray"
+    raise InputError(message, code="invalid_value")
 
 
 def _policy(name: str) -> str | Policy:

@@ -12,6 +12,7 @@ import typer
 
 from satchel._cli_frame import AsJson, FileFormat, app, print_json, reporting
 from satchel._cli_text import printable
+from satchel._remote import size_of
 from satchel.errors import InputError
 from satchel.reading import STDIN, transcript_files
 
@@ -59,6 +60,22 @@ def replay(
         int, typer.Option(min=0, max=64, help="Longest runs to show call by call in the page.")
     ] = 4,
     min_calls: Annotated[int, typer.Option(min=1, help="Leave out runs with fewer calls.")] = 2,
+    results: Annotated[
+        str | None, typer.Option(help="Write a row for each run and policy to this Parquet file.")
+    ] = None,
+    partition_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column to partition the results by, such as policy; may be given again."
+        ),
+    ] = None,
+    sample: Annotated[
+        str | None, typer.Option(help="Replay only these runs, by lot: a share (10%), or a number.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the sample and of the policy random.")] = 0,
+    engine: Annotated[
+        str, typer.Option(help="Where the work is done: local, or ray (RAY_ADDRESS or a new one).")
+    ] = "local",
     threads: Annotated[
         int | None, typer.Option(min=1, help="Runs to replay at once; default: one a core.")
     ] = None,
@@ -71,6 +88,7 @@ def replay(
     Files that cannot be read are left out with a warning.
     """
     with reporting(as_json=as_json):
+        from satchel._cli_batch import engine_of  # noqa: PLC0415 - loads more commands
         from satchel.replay import DEFAULT_POLICIES, run  # noqa: PLC0415 - slow to load
 
         if report is not None:
@@ -86,6 +104,9 @@ def replay(
                 format=cast("Format", file_format),
                 min_calls=min_calls,
                 pictures=pictures if report is not None else 0,
+                sample=sample,
+                seed=seed,
+                engine=engine_of(engine),
                 threads=threads,
                 progress=told,
             )
@@ -94,6 +115,8 @@ def replay(
             raise InputError(message, code="invalid_file")
         if report is not None:
             report.write_text(found.to_html(), encoding="utf-8")
+        if results is not None:
+            found.to_parquet(results, partition_by=partition_by or ())
         if as_json:
             print_json(json.loads(found.to_json()))
         else:
@@ -135,7 +158,7 @@ def _progress(files: Sequence[str]) -> Generator[Callable[[Progress], None] | No
         return
     from satchel._cli_tables import progress_bar  # noqa: PLC0415 - rich is slow to load
 
-    size = sum(path.stat().st_size for path in map(Path, files) if path.is_file())
+    size = sum(map(size_of, files))
     with progress_bar() as bar:
         task = bar.add_task("replaying", total=None if STDIN in files else size)
 

@@ -13,6 +13,7 @@ __all__ = [
     "BudgetError",
     "CompactionError",
     "EmbeddingError",
+    "EngineError",
     "ExtractionError",
     "GuardError",
     "InputError",
@@ -90,6 +91,13 @@ class EmbeddingError(SatchelError, RuntimeError):
     """An embedder gave no usable vectors. Nothing was written.
 
     Code ``embedding_unavailable`` (trying again may help) or ``embedding_failed``.
+    """
+
+
+class EngineError(SatchelError, RuntimeError):
+    """An engine that works beyond this process failed. What is written so far stays.
+
+    Code ``engine_failed``; the cause is the engine's own error.
     """
 
 

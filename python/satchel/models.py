@@ -473,6 +473,17 @@ class _Registered:
 
 _registered: Final = _Registered()
 
+
+def registered() -> dict[str, Fields]:
+    """The caller's rows, for another process; see `take`."""
+    return dict(_registered.rows.by_name)
+
+
+def take(rows: dict[str, Fields]) -> None:
+    """Adds rows that `registered` gave in another process."""
+    _registered.add(rows)
+
+
 # --- finding a row --------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
 
 from satchel._arguments import invalid, listed, name_of_type, one_of, shown
+from satchel._remote import is_remote, opened_remote, remote_files
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ __all__ = [
     "Transcript",
     "TranscriptWarning",
     "file_error",
+    "listed_files",
     "read_transcripts",
     "transcript_files",
 ]
@@ -66,8 +68,9 @@ STDIN: Final = "-"
 
 _PIECE: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
+_PARQUET: Final = b"PAR1"
 # In a folder only these are looked at; a file that is named is read whatever it is called.
-_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj", ".md", ".gz"})
+_SUFFIXES: Final = frozenset({".json", ".jsonl", ".ndjson", ".traj", ".md", ".gz", ".parquet"})
 
 
 class TranscriptWarning(UserWarning):
@@ -137,8 +140,9 @@ def read_transcripts(
 ) -> Iterator[Transcript]:
     r"""The conversations of transcript files, in order; lazily where a file has one a line.
 
-    Text is UTF-8, with or without a byte order mark; files may be compressed by gzip. Strings keep
-    lone halves of surrogate pairs, as ``json.loads`` does.
+    Text is UTF-8, with or without a byte order mark; files may be compressed by gzip, or be Parquet
+    with a column ``messages`` or ``conversation``, and paths may be URLs (both: extra ``batch``).
+    Strings keep lone halves of surrogate pairs, as ``json.loads`` does.
 
     Args:
         paths: files; folders, of which every transcript is read, recursively and sorted; ``"-"``
@@ -165,11 +169,26 @@ def read_transcripts(
     if on_read is not None and not callable(on_read):
         message = f"on_read must be a function, not {name_of_type(on_read)}"
         raise invalid(message)
+    report = None if on_error == "raise" else _warn
+    return _read_all(_paths(paths), format, report, on_read)
+
+
+def listed_files(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+) -> list[str]:
+    """The files of paths as `read_transcripts` takes them, in the order in which it reads them.
+
+    Raises:
+        InputError: as there.
+    """
+    return [file for path in _paths(paths) for file in transcript_files(path)]
+
+
+def _paths(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     # A number would be taken for an open file of this process.
     is_one = isinstance(paths, str | os.PathLike)
     given: list[Any] = [paths] if is_one else listed("paths", cast("Any", paths), of="paths")
-    report = None if on_error == "raise" else _warn
-    return _read_all([_path(path) for path in given], format, report, on_read)
+    return [_path(path) for path in given]
 
 
 def _path(path: object) -> str:
@@ -197,6 +216,8 @@ def _is_encodable(path: str) -> bool:
 
 def transcript_files(path: str) -> list[str]:
     """The path itself or, if it is a folder, the files in it that may be transcripts, sorted."""
+    if is_remote(path):
+        return [file for file in remote_files(path, _SUFFIXES) if not file.endswith(".md")]
     if path == STDIN or not os.path.isdir(path):  # noqa: PTH112 - Path raises for long names
         return [path]
     found = sorted(Path(path).rglob("*"))
@@ -307,6 +328,9 @@ def _pieces(source: str, on_read: Callable[[int], None] | None) -> Iterator[byte
     with _opened(source) as stream:
         counting = _Counting(stream, on_read)
         first = counting.read(_PIECE)
+        if first.startswith(_PARQUET) and source != STDIN:
+            yield from _rows(source)
+            return
         if not first.startswith(_GZIP):
             while first:
                 yield first
@@ -320,11 +344,22 @@ def _pieces(source: str, on_read: Callable[[int], None] | None) -> Iterator[byte
             raise file_error(source, "the gzip data is damaged") from error
 
 
+def _rows(source: str) -> Iterator[bytes]:
+    """The rows of a Parquet file as lines."""
+    from satchel.batch.arrow import json_lines, parquet_batches  # noqa: PLC0415 - an extra
+
+    for batch in parquet_batches(source):
+        yield json_lines(batch, source)
+
+
 @contextmanager
 def _opened(source: str) -> Generator[BinaryIO]:
     try:
         if source == STDIN:
             yield sys.stdin.buffer
+        elif is_remote(source):
+            with opened_remote(source) as stream:
+                yield stream
         else:
             with open(source, "rb") as stream:  # noqa: PTH123 - the name is shown as it was given
                 yield stream

@@ -131,6 +131,7 @@ BUILT_IN: dict[type[satchel.SatchelError], type[Exception]] = {
     satchel.PageNotFoundError: LookupError,
     satchel.CompactionError: RuntimeError,
     satchel.EmbeddingError: RuntimeError,
+    satchel.EngineError: RuntimeError,
     satchel.ExtractionError: RuntimeError,
     satchel.GuardError: RuntimeError,
     satchel.ReplyError: RuntimeError,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 
+from satchel._remote import is_remote, opened_remote
+from satchel.batch.partitions import Partitions, partition_of
 from satchel.errors import InputError
 from satchel.reading import file_error
 
@@ -15,9 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["RecordBatch", "Staged", "needed", "output_columns", "parquet_batches", "text_columns"]
+__all__ = [
+    "RecordBatch",
+    "Staged",
+    "json_lines",
+    "needed",
+    "output_columns",
+    "parquet_batches",
+    "text_columns",
+]
 
 _ROWS: Final = 256
+_PARTITION: Final = "partition"
 _NAMES: Final = ("messages", "conversation", "conversations")
 
 Texts = tuple[Any, bytes]
@@ -44,10 +55,51 @@ def parquet_batches(source: str) -> Iterator[RecordBatch]:
     pyarrow = needed("Parquet")
     parquet = import_module("pyarrow.parquet")
     try:
-        with parquet.ParquetFile(source) as file:
+        opened = opened_remote(source) if is_remote(source) else source
+        with parquet.ParquetFile(opened) as file:
             yield from file.iter_batches(batch_size=_ROWS)
     except (pyarrow.ArrowException, OSError) as error:
         raise file_error(source, "the Parquet file cannot be read") from error
+
+
+def json_lines(batch: RecordBatch, source: str) -> bytes:
+    """The rows of a batch as JSON Lines that every reader of transcripts takes, a line for a row.
+
+    Raises:
+        InputError: ``invalid_file`` if there is no column of messages.
+    """
+    messages, *others = text_columns(batch, source)
+    named = tuple(zip(("system", "tools", "dialect"), others, strict=True))
+    lines: list[bytes] = []
+    for row in range(batch.num_rows):
+        text = _text(messages, row).strip() or b"null"
+        given = [(name, found) for name, column in named if (found := _text(column, row))]
+        if text.startswith(b"["):
+            fields = [b'"messages":' + text]
+            fields += [f'"{name}":'.encode() + _json(found, name) for name, found in given]
+            text = b"{" + b",".join(fields) + b"}"
+        # In JSON a line feed stands between tokens only.
+        lines.append(text.replace(b"\n", b" ").replace(b"\r", b" "))
+    return b"\n".join(lines) + b"\n" if lines else b""
+
+
+def _text(column: Texts | None, row: int) -> bytes:
+    if column is None:
+        return b""
+    offsets, data = column
+    return data[offsets[row] : offsets[row + 1]]
+
+
+def _json(text: bytes, name: str) -> bytes:
+    """What looks like JSON and is, else a plain text."""
+    if name != "dialect" and text.lstrip().startswith((b'"', b"[", b"{")):
+        try:
+            json.loads(text)
+        except ValueError:
+            pass
+        else:
+            return text
+    return json.dumps(text.decode("utf-8", "replace")).encode()
 
 
 def text_columns(
@@ -121,30 +173,47 @@ def output_columns(output: Mapping[str, Any]) -> dict[str, Any]:
 class Staged:
     """Record batches as they are staged while a run goes on: a stream that can be cut and goes on.
 
-    A Parquet file cannot be written on from the middle, so it is made of this at the end.
+    A Parquet file cannot be written on from the middle, so it is made of this at the end. With
+    ``keys`` it becomes a folder of files, one for each partition; a batch is of one partition.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keys: tuple[str, ...] = ()) -> None:
         pyarrow = needed("Parquet")
         text = pyarrow.large_string()
-        names = ("messages", "system", "tools", "report")
+        names = ("messages", "system", "tools", "report", *((_PARTITION,) if keys else ()))
+        self._keys = keys
         self._schema = pyarrow.schema([(name, text) for name in names])
+
+    def check(self, out: Path) -> None:
+        """Refuses a folder that holds something already.
+
+        Raises:
+            InputError: ``invalid_file``.
+        """
+        if self._keys and (out.is_file() or (out.is_dir() and any(out.iterdir()))):
+            message = f"{out}: is there already; a partitioned output needs a new folder"
+            raise InputError(message, code="invalid_file")
 
     def head(self) -> bytes:
         """The bytes at the start of the stream."""
         return bytes(self._schema.serialize())
 
-    def body(self, output: Mapping[str, Any]) -> bytes:
-        """The bytes of one output."""
+    def body(self, output: Mapping[str, Any], source: str) -> bytes:
+        """The bytes of one output; ``source`` tells its partition."""
         columns = output_columns(output)
         if not len(columns["messages"]):
             return b""
         pyarrow = needed("Parquet")
+        if self._keys:
+            told = json.dumps(partition_of(source, self._keys))
+            columns[_PARTITION] = pyarrow.array(
+                [told] * len(columns["messages"]), pyarrow.large_string()
+            )
         batch = pyarrow.record_batch(list(columns.values()), schema=self._schema)
         return bytes(batch.serialize())
 
     def write(self, stream: Path, out: Path) -> None:
-        """Writes the Parquet file, a row group for each output.
+        """Writes the Parquet file or folder, a row group for each output.
 
         Raises:
             InputError: ``invalid_file`` if it cannot be written.
@@ -154,7 +223,11 @@ class Staged:
             with (
                 pyarrow.OSFile(str(stream), "rb") as file,
                 pyarrow.ipc.open_stream(file) as batches,
-                parquet.ParquetWriter(str(out), self._schema, compression="zstd") as writer,
+                (
+                    Partitions(out, self._keys)
+                    if self._keys
+                    else parquet.ParquetWriter(str(out), self._schema, compression="zstd")
+                ) as writer,
             ):
                 for batch in batches:
                     writer.write_batch(batch)

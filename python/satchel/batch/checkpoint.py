@@ -20,7 +20,7 @@ from satchel.batch.units import Place
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 __all__ = ["Checkpoint", "Outputs"]
@@ -140,10 +140,11 @@ class Outputs:
         """The name that the output ``name`` gets."""
         return self._paths[name]
 
-    def finish(self, *, staged: bool) -> None:
+    def finish(self, *, staged: bool, publish: Callable[[], None]) -> None:
         """Gives the outputs their names; may be done again after a kill in the middle.
 
-        With ``staged`` the records have theirs already, and what they were made of goes.
+        With ``staged`` the records have theirs already, and what they were made of goes. Then
+        ``publish`` is called; if it fails, the state stays and the next run calls it again.
         """
         self.close()
         for name, path in self._paths.items():
@@ -151,6 +152,7 @@ class Outputs:
                 _part(path).unlink(missing_ok=True)
             elif _part(path).exists():
                 _part(path).replace(path)
+        publish()
         self._manifest.unlink(missing_ok=True)
 
     def close(self) -> None:

@@ -7,33 +7,36 @@ import json
 import os
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from satchel._cli_files import check_out
+from satchel._remote import size_of, stamp_of, without_query
 from satchel.batch.arrow import Staged
 from satchel.batch.checkpoint import Outputs
 from satchel.batch.options import settings
+from satchel.batch.partitions import partition_keys
 from satchel.batch.rejects import checked, raise_first
-from satchel.batch.units import units
+from satchel.batch.targets import Targets, beside
+from satchel.batch.units import Output, Place, Unit, units
 from satchel.errors import InputError
 from satchel.reading import STDIN, transcript_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Sequence
     from concurrent.futures import Future
 
+    from satchel.batch.checkpoint import Checkpoint
     from satchel.batch.options import At, OnError, Settings
     from satchel.batch.summary import Summary
-    from satchel.batch.units import Output, Unit
     from satchel.counting import Counter
     from satchel.policy import Policy
     from satchel.reading import Format
 
-__all__ = ["Progress", "rewrite"]
+__all__ = ["Engine", "Progress", "inputs", "rewrite"]
 
 _WAITING: Final = 32 << 20
 """Bytes of units that may wait for a core or for their turn to be written."""
@@ -41,6 +44,8 @@ _WAITING: Final = 32 << 20
 _SAVE_S: Final = 1.0
 
 AnyPath = str | os.PathLike[str]
+
+Engine = Literal["local", "ray"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +87,11 @@ def rewrite(
     report: AnyPath | None = None,
     rejects: AnyPath | None = None,
     pages: AnyPath | None = None,
+    partition_by: str | Sequence[str] = (),
     on_error: OnError = "reject",
+    engine: Engine = "local",
     threads: int | None = None,
+    staging: AnyPath | None = None,
     restart: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Summary:
@@ -98,9 +106,9 @@ def rewrite(
     is called again with the same arguments, to the same bytes.
 
     Args:
-        paths: files and folders.
-        out: the file to write: Parquet if it ends in ``.parquet``, else JSON Lines that every
-            reader of this library takes. A record has ``dialect``, ``model``, ``system``,
+        paths: files and folders; URLs of them where pyarrow or fsspec knows the scheme.
+        out: the file to write, or its URL: Parquet if it ends in ``.parquet``, else JSON Lines that
+            every reader of this library takes. A record has ``dialect``, ``model``, ``system``,
             ``tools``, ``messages``, and ``metadata`` with ``source``, ``line``, ``conversation``
             (which of that line, from 0) and ``at`` (messages before the window). Parquet has
             ``messages``, ``system``, ``tools`` and ``report`` as JSON texts.
@@ -122,9 +130,17 @@ def rewrite(
             its place and its text, so that what a window points to can be looked up by ``source``,
             ``line``, ``conversation`` and ``pointer``. Without it the originals are in the input,
             whose place the report names.
+        partition_by: keys of a partitioned output. ``out`` is then a folder of Parquet files,
+            ``key=value/part-0.parquet``; the values are those that the folders of the input have in
+            the same way. Such a folder must not be there before.
         on_error: ``"reject"`` goes on, ``"raise"`` stops at the first; the outputs so far stay, and
             the next call with the same arguments goes on before it.
-        threads: how many; default: one for each core.
+        engine: ``"local"``: the cores of this machine. ``"ray"``: Ray Data, on the cluster that the
+            program is connected to, that of ``RAY_ADDRESS``, or a small one made for this run; the
+            bytes are the same. Every worker must be able to read the files. Extra ``ray``.
+        threads: how many; default: one for each core. With Ray: tasks at once.
+        staging: folder in which what goes to a URL is made before it is copied; default: one in
+            the user's cache folder.
         restart: begin anew even if an interrupted run is there.
         progress: is told after every unit of work.
 
@@ -135,44 +151,49 @@ def rewrite(
         InputError: ``invalid_value``, ``unknown_model``, ``unknown_dialect`` for an option;
             ``invalid_file`` for an output that cannot be written or standard input; with
             ``on_error="raise"`` what is wrong with the first reject, also as `BudgetError`.
-        ImportError: Parquet or zstd without pyarrow.
+        EngineError: ``engine_failed`` if Ray gave up; the next call goes on.
+        ImportError: Parquet, zstd or a URL without pyarrow; ``engine="ray"`` without Ray Data.
     """
     checked(on_error)
+    if engine not in ("local", "ray"):
+        message = "engine must be 'local' or 'ray'"
+        raise InputError(message, code="invalid_value")
     if threads is not None and threads < 1:
         message = f"threads is {threads}, must be at least 1"
         raise InputError(message, code="invalid_value", value=threads, limit=1)
-    chosen = settings(
-        policy=policy,
-        model=model,
-        budget=budget,
-        convert=convert,
-        at=at,
-        counter=counter,
-        pages=pages is not None,
-        file_format=format,
-    )
-    target = Path(out)
+    options: dict[str, Any] = {
+        "policy": policy,
+        "model": model,
+        "budget": budget,
+        "convert": convert,
+        "at": at,
+        "counter": counter,
+        "pages": pages is not None,
+        "file_format": format,
+    }
+    chosen = settings(**options)
+    keys = partition_keys(partition_by)
+    target = os.fspath(out)
     named = {
         "records": target,
-        "reports": Path(report) if report is not None else _beside(target, ".report.jsonl"),
-        "rejects": Path(rejects) if rejects is not None else _beside(target, ".rejects.jsonl"),
+        "reports": beside(target, ".report.jsonl") if report is None else os.fspath(report),
+        "rejects": beside(target, ".rejects.jsonl") if rejects is None else os.fspath(rejects),
     }
     if pages is not None:
-        named["pages"] = Path(pages)
-    if len({path.resolve() for path in named.values()}) < len(named):
-        message = "two outputs have the same name"
-        raise InputError(message, code="invalid_value")
-    own = {f"{path.resolve()}{end}" for path in named.values() for end in ("", ".part")}
-    files = [file for file in _files(paths) if str(Path(file).resolve()) not in own]
-    for path in named.values():
-        check_out(str(path), _given(paths))
-    outputs = Outputs(named, _beside(target, ".resume.json"), _digest(chosen, files))
-    run = _Run(chosen, files, outputs, is_parquet=target.suffix == ".parquet")
-    return run.run(threads or os.cpu_count() or 1, on_error, progress, restart=restart)
-
-
-def _beside(path: Path, end: str) -> Path:
-    return path.with_name(path.name + end)
+        named["pages"] = os.fspath(pages)
+    targets = Targets(named, None if staging is None else os.fspath(staging))
+    files = targets.others(inputs(paths))
+    targets.check(_given(paths))
+    targets.make()
+    is_parquet = bool(keys) or without_query(target).endswith(".parquet")
+    run = _Run(
+        files,
+        Outputs(targets.paths, targets.manifest, _digest(chosen, files, keys)),
+        targets,
+        Staged(keys) if is_parquet else None,
+        engine=_engine(engine, options, chosen, threads),
+    )
+    return run.run(on_error, progress, restart=restart)
 
 
 def _given(paths: AnyPath | Iterable[AnyPath]) -> list[str]:
@@ -180,7 +201,12 @@ def _given(paths: AnyPath | Iterable[AnyPath]) -> list[str]:
     return [os.fspath(path) for path in several]
 
 
-def _files(paths: AnyPath | Iterable[AnyPath]) -> list[str]:
+def inputs(paths: AnyPath | Iterable[AnyPath]) -> list[str]:
+    """The files that are read, in their order.
+
+    Raises:
+        InputError: ``invalid_file`` for standard input and folders that cannot be listed.
+    """
     given = _given(paths)
     if STDIN in given:
         message = "standard input cannot be read again after an interruption; give a file"
@@ -188,57 +214,75 @@ def _files(paths: AnyPath | Iterable[AnyPath]) -> list[str]:
     return [file for path in given for file in transcript_files(path)]
 
 
-def _digest(chosen: Settings, files: list[str]) -> str:
+def _digest(chosen: Settings, files: list[str], keys: tuple[str, ...]) -> str:
     """Tells runs apart: options, and the names, sizes and times of the files."""
-    told: list[object] = [chosen.digest]
-    for file in files:
-        try:
-            found = Path(file).stat()
-        except OSError:
-            told.append([file, None])
-        else:
-            told.append([file, found.st_size, found.st_mtime_ns])
+    told: list[object] = [chosen.digest, *([keys] if keys else ())]
+    told += [[file, stamp_of(file)] for file in files]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+Work = Callable[[list[str], Place, bool], Iterator[tuple[Unit, Output]]]
+"""The outputs of files from a place on, in order; the flag says whether columns are wanted."""
+
+
+def _engine(engine: Engine, options: dict[str, Any], chosen: Settings, threads: int | None) -> Work:
+    if engine == "ray":
+        from satchel.batch.ray_units import ray_outputs  # noqa: PLC0415 - an extra
+
+        return lambda files, place, columns: ray_outputs(
+            files, place, options, columns=columns, tasks=threads
+        )
+    return lambda files, place, columns: _in_order(
+        units(files, place, chosen, columns=columns), threads or os.cpu_count() or 1
+    )
 
 
 class _Run:
     """One run over some files."""
 
     def __init__(
-        self, chosen: Settings, files: list[str], outputs: Outputs, *, is_parquet: bool
+        self,
+        files: list[str],
+        outputs: Outputs,
+        targets: Targets,
+        staged: Staged | None,
+        *,
+        engine: Work,
     ) -> None:
-        self._settings = chosen
         self._files = files
         self._outputs = outputs
-        self._staged = Staged() if is_parquet else None
+        self._targets = targets
+        self._staged = staged
+        self._engine = engine
 
     def run(
         self,
-        threads: int,
         on_error: OnError,
         progress: Callable[[Progress], None] | None,
         *,
         restart: bool,
     ) -> Summary:
         state = self._outputs.open(restart=restart)
-        total = sum(path.stat().st_size for path in map(Path, self._files) if path.is_file())
+        total = sum(size_of(file) for file in self._files)
         began, saved, now = time.monotonic(), time.monotonic(), 0
         place, summary = state.place, state.summary
         try:
             if self._staged is not None and not state.sizes["records"]:
+                self._staged.check(self._targets.paths["records"])
                 self._outputs.append("records", self._staged.head())
                 self._outputs.mark()
-            work = units(self._files, place, self._settings, columns=self._staged is not None)
-            for unit, output in () if state.is_done else _in_order(work, threads):
-                raise_first(unit.source, output, on_error)
-                self._write(output)
-                place, summary = unit.after, summary.plus(output, unit.on_disk)
-                now += unit.on_disk
-                if time.monotonic() - saved >= _SAVE_S:
-                    self._outputs.save(place, summary)
-                    saved = time.monotonic()
-                if progress is not None:
-                    progress(Progress(summary, total, time.monotonic() - began, now))
+            # An engine ends with the run, whatever ends it, and not when somebody finds it.
+            with closing(self._done(state)) as done:
+                for unit, output in done:
+                    raise_first(unit.source, output, on_error)
+                    self._write(unit.source, output)
+                    place, summary = unit.after, summary.plus(output, unit.on_disk)
+                    now += unit.on_disk
+                    if time.monotonic() - saved >= _SAVE_S:
+                        self._outputs.save(place, summary)
+                        saved = time.monotonic()
+                    if progress is not None:
+                        progress(Progress(summary, total, time.monotonic() - began, now))
             if not state.is_done:
                 self._outputs.save(place, summary)
                 self._finish_parquet()
@@ -249,14 +293,23 @@ class _Run:
             raise
         finally:
             self._outputs.close()
-        self._outputs.finish(staged=self._staged is not None)
+        self._outputs.finish(staged=self._is_staged, publish=self._targets.publish)
+        self._targets.clear()
         return summary
 
-    def _write(self, output: Output) -> None:
+    def _done(self, state: Checkpoint) -> Generator[tuple[Unit, Output]]:
+        if not state.is_done:
+            yield from self._engine(self._files, state.place, self._is_staged)
+
+    @property
+    def _is_staged(self) -> bool:
+        return self._staged is not None
+
+    def _write(self, source: str, output: Output) -> None:
         append = self._outputs.append
         append(
             "records",
-            output["records"] if self._staged is None else self._staged.body(output),
+            output["records"] if self._staged is None else self._staged.body(output, source),
         )
         text = output["reports"][1]
         if self._staged is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from satchel import _core
+from satchel._remote import is_remote, opened_remote
 from satchel.batch.arrow import Texts, needed, parquet_batches, text_columns
 from satchel.errors import InputError
 from satchel.reading import file_error
@@ -116,6 +117,8 @@ class _Cutting:
         while past >= len(head) and head:
             past -= len(head)
             head = _read(stream, _PIECE, self._source)
+        if offset:
+            self._told = self._at_disk()
         held = bytearray(head[past:])
         while True:
             # A stretch goes to the end of the line in which a fixed number of bytes is reached,
@@ -205,7 +208,7 @@ def _read(stream: BinaryIO, size: int, source: str) -> bytes:
 def _opened(source: str) -> Generator[tuple[BinaryIO, Callable[[], int]]]:
     """The unpacked bytes of a file, and how far it was read on the disk."""
     try:
-        with Path(source).open("rb") as raw:
+        with opened_remote(source) if is_remote(source) else Path(source).open("rb") as raw:
             magic = raw.read(4)
             raw.seek(0)
             stream: BinaryIO = raw

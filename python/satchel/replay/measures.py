@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -25,6 +25,7 @@ LIMIT: Final = "oracle-lines"
 """The one of ``norm``: a strong reference that knows the future, and no bound."""
 
 _RESAMPLES: Final = 2_000
+_AT_ONCE: Final = 100
 _LEVEL: Final = 0.95
 _SEED: Final = 20_260
 
@@ -134,60 +135,67 @@ _SUMS: Final[dict[str, tuple[Callable[[Outcome], float], Callable[[Outcome], flo
 
 def figures(runs: Sequence[RunResult], policies: Sequence[str]) -> dict[str, dict[str, Figure]]:
     """Every measure of every policy; the same runs are drawn for all of them."""
-    weights = _weights(len(runs))
+    sums = _Sums(runs, dict.fromkeys([*policies, REFERENCE, LOT, LIMIT]))
+    lrr = {name: sums.ratios(name, "lrr") for name in {*policies, LOT, LIMIT}}
+    costs = sums.drawn(REFERENCE, _COST)
     found: dict[str, dict[str, Figure]] = {}
-    lrr = {name: _ratios(runs, weights, name, *_SUMS["lrr"]) for name in {*policies, LOT, LIMIT}}
-    costs = _column(runs, REFERENCE, lambda one: one.cost)
     for name in policies:
         row: dict[str, Figure] = {}
         for measure in MEASURES:
             if measure.key == "price":
-                cost = _column(runs, name, lambda one: one.cost)
-                row["price"] = _figure(
-                    _divide(weights @ cost, weights @ costs), cost.sum(), costs.sum()
-                )
+                cost = sums.drawn(name, _COST)
+                row["price"] = _figure(_divide(cost, costs), cost[0], costs[0])
             elif measure.key == "norm":
                 part, whole = lrr[name] - lrr[LOT], lrr[LIMIT] - lrr[LOT]
-                row["norm"] = _figure(_divide(part, whole), float(part[0]), float(whole[0]))
+                row["norm"] = _figure(_divide(part, whole), part[0], whole[0])
             else:
-                above, below = _SUMS[measure.key]
-                part = _column(runs, name, above)
-                whole = _column(runs, name, below)
-                drawn = (
-                    weights @ part
-                    if measure.kind == "count"
-                    else _divide(weights @ part, weights @ whole)
-                )
-                row[measure.key] = _figure(drawn, part.sum(), whole.sum())
+                part, whole = (sums.drawn(name, take) for take in _SUMS[measure.key])
+                drawn = part if measure.kind == "count" else _divide(part, whole)
+                row[measure.key] = _figure(drawn, part[0], whole[0])
         found[name] = row
     return found
 
 
-def _weights(runs: int) -> NDArray[np.float64]:
-    """How often each run is in each sample; the first sample is the runs themselves."""
-    itself = np.ones((1, runs))
-    if not runs:
-        return itself
-    chances = np.full(runs, 1 / runs)
-    drawn = np.random.default_rng(_SEED).multinomial(runs, chances, size=_RESAMPLES)
-    return np.vstack([itself, drawn.astype(np.float64)])
+_COST: Final[Callable[[Outcome], float]] = lambda one: one.cost  # noqa: E731 - one of the columns
 
 
-def _column(
-    runs: Sequence[RunResult], policy: str, take: Callable[[Outcome], float]
-) -> NDArray[np.float64]:
-    return np.array([take(run.outcomes[policy]) for run in runs], dtype=np.float64)
+class _Sums:
+    """Sums of figures over the runs themselves and over each resample of them.
+
+    The draws are made a few resamples at a time: with all at once their memory would be that of
+    two thousand numbers for each run.
+    """
+
+    def __init__(self, runs: Sequence[RunResult], policies: Iterable[str]) -> None:
+        takes = [_COST, *(take for pair in _SUMS.values() for take in pair)]
+        self._places: dict[tuple[str, Callable[[Outcome], float]], int] = {}
+        columns: list[NDArray[np.float64]] = []
+        for policy in policies:
+            outcomes = [run.outcomes[policy] for run in runs if policy in run.outcomes]
+            for take in takes:
+                if (policy, take) not in self._places and len(outcomes) == len(runs):
+                    self._places[policy, take] = len(columns)
+                    columns.append(np.array([take(one) for one in outcomes], dtype=np.float64))
+        self._drawn = _resampled(np.column_stack(columns))
+
+    def drawn(self, policy: str, take: Callable[[Outcome], float]) -> NDArray[np.float64]:
+        """The sum of a figure; the first is that of the runs themselves."""
+        return self._drawn[:, self._places[policy, take]]
+
+    def ratios(self, policy: str, key: str) -> NDArray[np.float64]:
+        above, below = _SUMS[key]
+        return _divide(self.drawn(policy, above), self.drawn(policy, below))
 
 
-def _ratios(
-    runs: Sequence[RunResult],
-    weights: NDArray[np.float64],
-    policy: str,
-    above: Callable[[Outcome], float],
-    below: Callable[[Outcome], float],
-) -> NDArray[np.float64]:
-    part, whole = _column(runs, policy, above), _column(runs, policy, below)
-    return _divide(weights @ part, weights @ whole)
+def _resampled(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of each column, then its sums over resamples of the rows."""
+    runs = len(columns)
+    parts = [columns.sum(axis=0)[None, :]]
+    generator = np.random.default_rng(_SEED)
+    for _ in range(0, _RESAMPLES if runs else 0, _AT_ONCE):
+        weights = generator.multinomial(runs, np.full(runs, 1 / runs), size=_AT_ONCE)
+        parts.append(weights.astype(np.float64) @ columns)
+    return np.vstack(parts)
 
 
 def _divide(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

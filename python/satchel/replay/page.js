@@ -31,6 +31,10 @@ function shown(number, kind) {
   return (100 * number).toFixed(1) + " %";
 }
 
+// The unit stands with the figure itself.
+const interval = (low, high, kind) => [low, high].map((number) => shown(number, kind).replace(" %", "")).join("–");
+const drawingWidth = (box) => Math.max(300, Math.min(1180, box.clientWidth - 18));
+
 // --- the plane -------------------------------------------------------------------------------
 
 // A place for a label beside its point where no other label is: right of it or left, then lower.
@@ -51,7 +55,8 @@ function placed(at, length, labels, width) {
 function drawPlane() {
   const box = byId("plane");
   box.replaceChildren();
-  const width = 900, height = 420, left = 58, right = 90, top = 16, bottom = 46;
+  // Drawn at its own size, so that a narrow window has no smaller letters.
+  const width = drawingWidth(box), height = 420, left = 58, right = width > 600 ? 90 : 24, top = 16, bottom = 46;
   const points = data.policies
     .map((name) => ({ name, y: data.totals[name].lrr_line, x: data.totals[name].price }))
     .filter((point) => point.x[0] !== null && point.y[0] !== null);
@@ -71,8 +76,10 @@ function drawPlane() {
     drawn(svg, "text", { x: x(tick), y: height - bottom + 20, "text-anchor": "middle", class: "soft" }, tick.toFixed(2));
   }
   drawn(svg, "line", { x1: x(1), x2: x(1), y1: top, y2: height - bottom, stroke: colour("soft"), "stroke-dasharray": "3 4" });
-  drawn(svg, "text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle", class: "soft" }, "price, as a multiple of sending everything with a cache");
-  const labels = [];
+  drawn(svg, "text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle", class: "soft" }, width > 600 ? "price, as a multiple of sending everything with a cache" : "price beside sending everything");
+  // Labels keep away from all points, and come above their crosses.
+  const labels = points.map((point) => ({ start: x(point.x[0]) - 8, end: x(point.x[0]) + 8, line: y(point.y[0]) + 4 }));
+  const names = [];
   for (const point of points.sort((one, other) => other.y[0] - one.y[0])) {
     const limit = point.name === data.reference || data.clairvoyant.includes(point.name);
     const ink = limit ? colour("soft") : colour(data.policies[0] === point.name ? "accent" : "fresh");
@@ -83,8 +90,11 @@ function drawPlane() {
       drawn(group, "line", { x1: at[0], x2: at[0], y1: y(point.y[1]), y2: y(point.y[2]), stroke: ink, "stroke-opacity": 0.45, "stroke-width": 2 });
     }
     drawn(group, "circle", { cx: at[0], cy: at[1], r: 5.5, fill: limit ? colour("card") : ink, stroke: ink, "stroke-width": 2 });
-    const [column, line] = placed(at, 6.6 * point.name.length, labels, width);
-    drawn(group, "text", { x: column, y: line, fill: ink }, point.name);
+    names.push([point.name, at]);
+  }
+  for (const [name, at] of names) {
+    const [column, line] = placed(at, 6.6 * name.length, labels, width);
+    drawn(svg, "text", { x: column, y: line, class: "over" }, name);
   }
 }
 
@@ -114,31 +124,13 @@ function fillTotals() {
       const cell = element("td", shown(value, measure.kind));
       if (!limit && value !== null && measure.kind !== "count" && value === bests[measure.key]) cell.className = "best";
       if (["loss", "over"].includes(measure.key) && value > 0) cell.className = "bad";
-      if (low !== null && measure.kind !== "count") cell.append(element("small", shown(low, measure.kind) + " – " + shown(high, measure.kind)));
+      if (low !== null && measure.kind !== "count") cell.append(element("small", interval(low, high, measure.kind)));
+      cell.setAttribute("data-title", measure.title);
       line.append(cell);
     }
     body.append(line);
   }
   byId("totals").append(head, body);
-}
-
-function fillRuns() {
-  const policy = byId("policy").value, table = byId("runs");
-  const head = element("thead"), row = element("tr"), body = element("tbody");
-  for (const title of ["run", "format", "messages", "calls", "tokens", "budget", "long references", "kept in line", "price"]) {
-    row.append(element("th", title, { scope: "col" }));
-  }
-  head.append(row);
-  for (const run of data.runs) {
-    const [kept, price] = run.by_policy[policy];
-    const line = element("tr"), name = element("td", run.name);
-    if (run.title) name.append(element("small", run.title));
-    line.append(name, element("td", run.format));
-    for (const number of [run.messages, run.calls, run.tokens, run.budget, run.long]) line.append(element("td", whole(number)));
-    line.append(element("td", run.long ? shown(kept / run.long, "share") : "–"), element("td", shown(price, "ratio")));
-    body.append(line);
-  }
-  table.replaceChildren(head, body);
 }
 
 // --- pictures --------------------------------------------------------------------------------
@@ -187,7 +179,7 @@ function drawPicture(canvas, run, policy) {
 }
 
 function drawCosts(run, policy) {
-  const width = 900, height = 200, left = 62, right = 10, top = 10, bottom = 30;
+  const width = drawingWidth(byId("detail")), height = 200, left = 62, right = 10, top = 10, bottom = 30;
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.setAttribute("role", "img");
@@ -272,21 +264,18 @@ function showRun() {
 // --- the page --------------------------------------------------------------------------------
 
 function start() {
-  const calls = data.runs.reduce((total, run) => total + run.calls, 0);
-  const kept = data.runs_in_all > data.runs.length ? ` (the ${whole(data.runs.length)} longest are listed)` : "";
-  byId("lead").textContent = `${whole(data.runs_in_all)} recorded runs${kept}, ${whole(calls)} calls, windows of ${data.budget}; counted with ${data.counter}, prices of ${data.model} with its prompt cache.`;
+  const kept = data.runs_in_all > data.runs.length ? ` (${whole(data.runs.length)} of them are listed: the worst of each policy, and the longest)` : "";
+  byId("lead").textContent = `${whole(data.runs_in_all)} recorded runs${kept}, ${whole(data.calls_in_all)} calls, windows of ${data.budget}; counted with ${data.counter}, prices of ${data.model} with its prompt cache.`;
   for (const [name, text] of [["whole", "whole"], ["trimmed", "trimmed"], ["stub", "stub or placeholder"], ["gone", "not in the window"], ["miss", "the call missed something"], ["cached", "from the cache"], ["fresh", "not from the cache"]]) {
     const item = element("li"), swatch = element("i");
     swatch.style.background = `var(--${name})`;
     item.append(swatch, text);
     byId("legend").append(item);
   }
-  data.policies.forEach((name) => byId("policy").append(element("option", name, { value: name })));
   data.pictures.forEach((run, place) => byId("which").append(element("option", run.name, { value: place })));
   if (!data.pictures.length) byId("pictures").append(element("p", "No run was kept in detail.", { class: "note" }));
   fillTotals();
-  fillRuns();
-  byId("policy").addEventListener("change", fillRuns);
+  startRuns();
   byId("which").addEventListener("change", showRun);
   if (data.skipped_in_all) {
     byId("skipped").append(element("h3", `${whole(data.skipped_in_all)} conversations were not replayed`));
@@ -296,6 +285,7 @@ function start() {
   }
   const draw = () => {
     drawPlane();
+    drawSpread();
     showRun();
   };
   draw();
@@ -305,6 +295,7 @@ function start() {
     waiting = requestAnimationFrame(draw);
   });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  goToOne();
   document.documentElement.dataset.drawn = "yes";
 }
 

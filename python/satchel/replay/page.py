@@ -16,6 +16,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from satchel.replay.measures import LIMIT, MEASURES, REFERENCE
+from satchel.replay.spread import listed_runs, spread
 
 if TYPE_CHECKING:
     from satchel.replay.outcome import Outcome, RunResult
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["page"]
 
-_MOST_RUNS: Final = 500
-"""Rows of the table of runs; with more, the longest are shown."""
+_MOST_SKIPPED: Final = 500
+
+_MOST_PICTURED: Final = 3_000_000
+"""Characters of the pictures; those of the longest runs are left out beyond."""
 
 _TOLD: Final = 200
 """Characters of a name or title that are shown."""
@@ -33,7 +36,9 @@ _TOLD: Final = 200
 def page(report: ReplayReport) -> str:
     """The page as text."""
     folder = resources.files("satchel.replay")
-    script = folder.joinpath("page.js").read_text(encoding="utf-8")
+    script = "".join(
+        folder.joinpath(name).read_text(encoding="utf-8") for name in ("runs.js", "page.js")
+    )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     title = f"satchel replay: {len(report.runs):,} runs at {report.budget}"
     parts = {
@@ -61,8 +66,8 @@ def _embedded(data: dict[str, Any]) -> str:
 
 
 def _data(report: ReplayReport) -> dict[str, Any]:
-    shown = sorted(report.runs, key=lambda run: -run.calls)[:_MOST_RUNS]
-    pictured = [run for run in shown if run.sizes]
+    shown = listed_runs(report)
+    pictures = _pictures(report.runs)
     return {
         "budget": report.budget,
         "counter": report.counter,
@@ -83,12 +88,14 @@ def _data(report: ReplayReport) -> dict[str, Any]:
             }
             for name, row in report.totals.items()
         },
-        "runs": [_run(run) for run in shown],
+        "runs": [_run(run, report.policies) for run in shown],
         "runs_in_all": len(report.runs),
-        "pictures": [_picture(run) for run in pictured],
+        "calls_in_all": sum(run.calls for run in report.runs),
+        "spread": spread(report),
+        "pictures": pictures,
         "skipped": [
             [one.source[-_TOLD:], one.index, one.reason[:_TOLD]]
-            for one in report.skipped[:_MOST_RUNS]
+            for one in report.skipped[:_MOST_SKIPPED]
         ],
         "skipped_in_all": len(report.skipped),
     }
@@ -98,7 +105,7 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 5)
 
 
-def _run(run: RunResult) -> dict[str, Any]:
+def _run(run: RunResult, policies: tuple[str, ...]) -> dict[str, Any]:
     full = run.outcomes[REFERENCE].cost
     return {
         "name": _name(run),
@@ -109,11 +116,29 @@ def _run(run: RunResult) -> dict[str, Any]:
         "tokens": run.tokens,
         "budget": run.budget,
         "long": run.outcomes[REFERENCE].long_references,
-        "by_policy": {
-            name: [one.long_read_in_line, round(one.cost / full, 4) if full else None]
-            for name, one in run.outcomes.items()
-        },
+        "cost": round(full, 6),
+        "by_policy": [_figures(run.outcomes[name], full) for name in policies],
     }
+
+
+def _figures(one: Outcome, full: float) -> list[float | None]:
+    price = round(one.cost / full, 4) if full else None
+    return [one.long_read_in_line, price, one.lost, one.over_budget, one.compactions]
+
+
+def _pictures(runs: tuple[RunResult, ...]) -> list[dict[str, Any]]:
+    """The runs that were kept in detail, the longest first, as far as there is room."""
+    detailed = sorted((run for run in runs if run.sizes), key=lambda run: -run.calls)
+    found: list[dict[str, Any]] = []
+    room = _MOST_PICTURED
+    for run in detailed:
+        picture = _picture(run)
+        room -= len(json.dumps(picture, separators=(",", ":")))
+        if room < 0:
+            room += len(json.dumps(picture, separators=(",", ":")))
+            continue
+        found.append(picture)
+    return found
 
 
 def _name(run: RunResult) -> str:

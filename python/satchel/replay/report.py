@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from satchel.replay.measures import MEASURES, Figure, Measure, figures
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
     from satchel.replay.outcome import RunResult, Skipped
 
 __all__ = ["ReplayReport"]
@@ -75,6 +78,32 @@ class ReplayReport:
             "skipped": [asdict(one) for one in self.skipped],
         }
         return json.dumps(shown, allow_nan=False, indent=1)
+
+    def to_arrow(self) -> Any:  # noqa: ANN401 - pyarrow comes without types
+        """A ``pyarrow.Table``, a row for each run and policy: the fields of both.
+
+        Raises:
+            ImportError: pyarrow is not installed (extra ``batch``).
+        """
+        from satchel.replay.table import results_table  # noqa: PLC0415 - an extra
+
+        return results_table(self)
+
+    def to_parquet(self, path: str | os.PathLike[str], *, partition_by: Sequence[str] = ()) -> None:
+        """Writes `to_arrow` as Parquet.
+
+        Args:
+            path: a file or its URL; with ``partition_by`` a folder that is new or empty.
+            partition_by: columns whose values become folders, such as ``policy=adaptive``.
+
+        Raises:
+            InputError: ``invalid_file`` if it cannot be written, ``invalid_value`` for an unknown
+                column.
+            ImportError: pyarrow is not installed (extra ``batch``).
+        """
+        from satchel.replay.table import write_results  # noqa: PLC0415 - an extra
+
+        write_results(self, path, partition_by)
 
     def to_markdown(self) -> str:
         """The table policy by measure; intervals in brackets."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import heapq
 import json
 import os
+import warnings
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from satchel import _core
-from satchel._arguments import invalid, name_of_type, whole_number
+from satchel._arguments import invalid, name_of_type, one_of, whole_number
 from satchel._damage import DAMAGE
 from satchel.errors import InputError
-from satchel.reading import Transcript, read_transcripts
+from satchel.reading import FORMATS, STDIN, Transcript, listed_files, read_transcripts
 from satchel.repairing import repair
 from satchel.replay.options import (
     DEFAULT_MODEL,
@@ -25,14 +27,15 @@ from satchel.replay.options import (
 )
 from satchel.replay.outcome import Outcome, RunResult, Skipped
 from satchel.replay.report import ReplayReport
+from satchel.replay.sampling import sample_of, sampled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     from satchel.policy import Policy
     from satchel.reading import Format
 
-__all__ = ["Progress", "run"]
+__all__ = ["Progress", "replayed", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,9 @@ def run(
     format: Format | Literal["auto"] = "auto",  # noqa: A002 - the word that users know from every reader of files
     min_calls: int = 2,
     pictures: int = 4,
+    sample: float | str | None = None,
     seed: int = 0,
+    engine: Literal["local", "ray"] = "local",
     threads: int | None = None,
     on_error: Literal["raise", "skip"] = "skip",
     progress: Callable[[Progress], None] | None = None,
@@ -86,27 +91,69 @@ def run(
         format: as in `read_transcripts`.
         min_calls: runs with fewer calls are skipped.
         pictures: how many of the longest runs are kept in detail, for the pictures of the report.
-        seed: of ``random``.
+        sample: if given, only these runs are replayed, drawn by lot: a share such as 0.1 or
+            ``"10%"``, or a number of runs, for which all files are read once more.
+        seed: of ``random`` and of the sample.
+        engine: ``"local"``: the cores of this machine. ``"ray"``: Ray Data, on the cluster that the
+            program is connected to, that of ``RAY_ADDRESS``, or a small one made for this run; the
+            figures are the same. Every worker must be able to read the files. Extra ``ray``.
         threads: how many runs are replayed at once; default: one for each core.
         on_error: what to do about files that cannot be read, as in `read_transcripts`.
         progress: is told after every run.
 
     Raises:
         InputError: ``invalid_value`` for an unknown policy, a budget out of range, a model without
-            prices; ``unknown_model``; with ``on_error="raise"`` what `read_transcripts` raises.
+            prices; ``unknown_model``; with ``on_error="raise"`` what `read_transcripts` raises;
+            ``invalid_file`` for standard input with a sample or with Ray.
+        EngineError: ``engine_failed`` if Ray gave up.
+        ImportError: ``engine="ray"`` without Ray Data.
     """
+    one_of("engine", engine, ("local", "ray"))
+    one_of("on_error", on_error, ("raise", "skip"))
     work = settings(
         policies, budget=budget, model=model, counter=counter, seed=seed, min_calls=min_calls
     )
-    threads = whole_number("threads", os.cpu_count() or 1 if threads is None else threads, least=1)
+    if threads is not None:
+        whole_number("threads", threads, least=1)
     if progress is not None and not callable(progress):
         message = f"progress must be a function, not {name_of_type(progress)}"
         raise invalid(message)
     replays = _Replays(work, whole_number("pictures", pictures), progress)
-    transcripts = read_transcripts(
-        paths, format=format, on_error=on_error, on_read=replays.count_bytes
-    )
-    found = replays.play(transcripts, threads)
+    one_of("format", format, ("auto", *FORMATS))
+    found: list[RunResult | Skipped]
+    if engine == "local" and sample is None:
+        transcripts = read_transcripts(
+            paths, format=format, on_error=on_error, on_read=replays.count_bytes
+        )
+        found = replays.play(transcripts, threads or os.cpu_count() or 1)
+    else:
+        files = listed_files(paths)
+        if STDIN in files:
+            message = "standard input cannot be read by a sample or by Ray; give a file"
+            raise InputError(message, code="invalid_file")
+        chosen = None if sample is None else sample_of(sample, seed, files, format)
+        if engine == "ray":
+            from satchel.replay.ray_runs import ray_runs  # noqa: PLC0415 - an extra
+
+            found = replays.gather(
+                ray_runs(
+                    files,
+                    work,
+                    file_format=format,
+                    on_error=on_error,
+                    sample=chosen,
+                    tasks=threads,
+                    count_bytes=replays.count_bytes,
+                ),
+                format,
+            )
+        else:
+            transcripts = read_transcripts(
+                files, format=format, on_error=on_error, on_read=replays.count_bytes
+            )
+            if chosen is not None:
+                transcripts = sampled(transcripts, chosen, files)
+            found = replays.play(transcripts, threads or os.cpu_count() or 1)
     return ReplayReport(
         runs=tuple(one for one in found if isinstance(one, RunResult)),
         skipped=tuple(one for one in found if isinstance(one, Skipped)),
@@ -139,7 +186,7 @@ class _Replays:
         """What was found, in the order of the transcripts."""
         with ThreadPoolExecutor(max_workers=workers) as pool:
             for order, transcript in enumerate(transcripts):
-                self._running[pool.submit(_replay, transcript, self._work)] = order
+                self._running[pool.submit(replayed, transcript, self._work)] = order
                 # Reading waits for the replay: only so many runs are in memory.
                 while len(self._running) >= 2 * workers:
                     self._collect()
@@ -151,6 +198,28 @@ class _Replays:
             }
             detailed = {order: future.result() for order, future in shown.items()}
         return [detailed.get(order, self._found[order]) for order in sorted(self._found)]
+
+    def gather(
+        self, found: Generator[RunResult | Skipped], file_format: Format | Literal["auto"]
+    ) -> list[RunResult | Skipped]:
+        """What was found elsewhere; the longest runs are read again for their pictures."""
+        taken: list[RunResult | Skipped] = []
+        with closing(found):  # what works elsewhere ends with this, whatever ends it
+            for one in found:
+                taken.append(one)
+                if self._progress is not None:
+                    self._progress(Progress(len(taken), self._bytes_read, one))
+        runs = [(one, order) for order, one in enumerate(taken) if isinstance(one, RunResult)]
+        longest = heapq.nlargest(self._pictures, runs, key=lambda run: (run[0].calls, -run[1]))
+        for one, order in longest:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # they were told before
+                again = read_transcripts(one.source, format=file_format, on_error="skip")
+                transcript = next((run for run in again if run.index == one.index), None)
+            if transcript is not None:
+                loaded, _ = replayed(transcript, self._work)
+                taken[order] = _picture(loaded, self._work)
+        return taken
 
     def _collect(self) -> None:
         done, _ = wait(self._running, return_when=FIRST_COMPLETED)
@@ -169,7 +238,8 @@ class _Replays:
 # --- one run --------------------------------------------------------------------------------------
 
 
-def _replay(transcript: Transcript, work: Settings) -> tuple[_Loaded, RunResult | Skipped]:
+def replayed(transcript: Transcript, work: Settings) -> tuple[_Loaded, RunResult | Skipped]:
+    """One run: what was replayed, mended if it had to be, and what was found."""
     loaded = _Loaded(transcript, _payload(transcript, transcript.messages), repaired=False)
     try:
         try:
