@@ -148,6 +148,10 @@ class Summaries:
             raise CompactionError(message, code="summary_failed", value=report.requests)
         return report
 
+    def open(self) -> None:
+        """Lets summaries be begun."""
+        self._is_closed = False
+
     async def close(self) -> None:
         """Gives up a summary that is being written; none is begun after this."""
         self._is_closed = True

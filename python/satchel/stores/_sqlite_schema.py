@@ -58,7 +58,27 @@ CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT RO
 INSERT INTO counters VALUES ('lease', 0);
 """
 
-STEPS: Final[tuple[str, ...]] = (_FIRST,)
+# A chunk is a run of entries that stand in one row, in place of as many rows of `entries`. Its id
+# is that of the first of them; `satchel.stores.entries` says how it is laid out. Keys are in a
+# table of their own, since an index cannot look into chunks.
+_SECOND: Final = """
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    count INTEGER NOT NULL,
+    heads BLOB NOT NULL,
+    contents BLOB NOT NULL
+);
+CREATE TABLE keys (
+    session INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    PRIMARY KEY (session, key)
+) WITHOUT ROWID;
+INSERT INTO keys SELECT session, key, id & 4294967295 FROM entries WHERE key IS NOT NULL;
+DROP INDEX entries_with_key;
+"""
+
+STEPS: Final[tuple[str, ...]] = (_FIRST, _SECOND)
 """What leads from each schema to the next; the first from nothing."""
 
 _RETRY_S: Final = 0.005
