@@ -72,7 +72,8 @@ class PostgresMemories:
         self._pools: Final[Any] = psycopg_pool
         self._url: Final = url
         self._pool: Any = None
-        self._opening: Final = asyncio.Lock()
+        self._opening = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._dimension: int | None = None
 
     async def footing(self) -> Footing | None:
@@ -268,7 +269,7 @@ class PostgresMemories:
     async def close(self) -> None:
         """See `MemoryBackend.close`."""
         pool, self._pool = self._pool, None
-        if pool is not None:
+        if pool is not None and self._loop is asyncio.get_running_loop():
             await pool.close()
 
     @asynccontextmanager
@@ -284,12 +285,17 @@ class PostgresMemories:
                 yield db
         except (self._psycopg.OperationalError, self._pools.PoolTimeout) as error:
             message = f"PostgreSQL cannot be used now: {type(error).__name__}"
-            raise StoreError(message, code="store_unavailable") from error
+            # Not from the error: what the server says may quote a row.
+            raise StoreError(message, code="store_unavailable") from None
         except self._psycopg.Error as error:
             message = f"PostgreSQL refused: {type(error).__name__}"
-            raise StoreError(message, code="store_failed") from error
+            raise StoreError(message, code="store_failed") from None
 
     async def _opened(self) -> Any:  # noqa: ANN401 - a pool of an optional package
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            # What is left of a loop that has ended cannot be closed from here.
+            self._pool, self._loop, self._opening = None, loop, asyncio.Lock()
         async with self._opening:
             if self._pool is None:
                 pool = self._pools.AsyncConnectionPool(

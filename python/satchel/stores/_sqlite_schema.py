@@ -13,7 +13,7 @@ from typing import Final
 
 from satchel.errors import StoreError
 
-__all__ = ["APPLICATION_ID", "STEPS", "prepare"]
+__all__ = ["APPLICATION_ID", "STEPS", "prepare", "use_write_ahead_log"]
 
 APPLICATION_ID: Final = 0x5A7C4E10
 """Says that a file is a store of ours."""
@@ -94,7 +94,7 @@ def prepare(connection: sqlite3.Connection, *, timeout_s: float) -> None:
     steps = STEPS
     if _version(connection, len(steps)) == len(steps):
         return
-    _use_write_ahead_log(connection, timeout_s)
+    use_write_ahead_log(connection, timeout_s)
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Once more: another process may have been faster.
@@ -146,8 +146,12 @@ def _read_version(connection: sqlite3.Connection, newest: int) -> int:
     return int(version)
 
 
-def _use_write_ahead_log(connection: sqlite3.Connection, timeout_s: float) -> None:
-    # SQLite does not wait for others here, whatever its busy timeout is.
+def use_write_ahead_log(connection: sqlite3.Connection, timeout_s: float) -> None:
+    """Puts the file into write-ahead mode; SQLite does not wait for others there by itself.
+
+    Raises:
+        sqlite3.Error: whatever SQLite says.
+    """
     ends = time.monotonic() + timeout_s
     while True:
         try:
