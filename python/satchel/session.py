@@ -90,7 +90,8 @@ def open_session(
             after the other. The extractive one, which needs no model, comes last in any case.
         patience: how long summaries are waited for.
         flushed: called with each part that a summary took out of the window, and the summary; for
-            what should be remembered beyond the session.
+            what should be remembered beyond the session. One that failed, or was cut off by the end
+            of its process, is called again when the session is opened next with a ``flushed``.
         redactor: what every summary passes before it is stored or shown: a function of a text that
             gives a text, or something with a ``text``. Messages are stored as they are appended.
         ttl_s: seconds after the last write when all of the session goes; None for never.
@@ -222,6 +223,7 @@ class Session:
                 self._log.open()
                 self._summaries.open()
                 await self._log.load(info)
+            self._summaries.catch_up()
         except BaseException:
             # Nobody leaves what could not be entered: connections would stay open.
             await self.close()
