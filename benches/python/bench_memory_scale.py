@@ -2,7 +2,7 @@
 
     python benches/python/bench_memory_scale.py [--items 100000] [--namespaces 1000]
 
-Memories of 8 to 30 words, drawn from a vocabulary of 20,000 as unevenly as words are; the vectors of
+Memories of 8 to 30 words, drawn from 20,000 as unevenly as words are; the vectors of
 256 numbers follow the words. Two layouts: all in one namespace, and evenly over many, of which
 one is asked. The raw query is the cheapest that a program of its own would send: for PostgreSQL the
 ten nearest by pgvector's index, for SQLite the ten best by FTS5's BM25, each within the namespace.
@@ -20,6 +20,7 @@ import tempfile
 import time
 import zlib
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -104,12 +105,8 @@ async def timed(ask: Callable[[str], Any], queries: Sequence[str]) -> list[float
 
 def queries_of(texts: Sequence[str], count: int, seed: int = 1) -> list[str]:
     """Five words of a text each."""
-    rng = np.random.default_rng(seed)
-    found: list[str] = []
-    for one in rng.integers(0, len(texts), count).tolist():
-        known = texts[int(one)].split()
-        found.append(" ".join(known[at] for at in rng.permutation(len(known))[:5].tolist()))
-    return found
+    rng = Random(seed)  # noqa: S311 - not for secrets
+    return [" ".join(rng.sample(rng.choice(texts).split(), 5)) for _ in range(count)]
 
 
 async def sqlite_lines(texts: Sequence[str], namespaces: int, queries: int) -> list[Line]:

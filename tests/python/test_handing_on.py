@@ -64,8 +64,8 @@ class Heard:
 
 async def settled(session: satchel.Session) -> None:
     """Waits for what an opened session does in the background."""
-    inside: dict[str, asyncio.Task[None] | None] = vars(vars(session)["_summaries"])
-    task = inside["_catching_up"]
+    summaries: object = vars(session)["_summaries"]
+    task: asyncio.Task[None] | None = vars(summaries)["_catching_up"]
     if task is not None:
         await asyncio.wait([task])
 
