@@ -46,6 +46,9 @@ _KINDS: Final[tuple[Literal["message", "event"], ...]] = ("message", "event")
 _BETWEEN: Final = b","
 _LENGTH: Final = 4
 
+_TOGETHER: Final = 256
+"""Payloads that are parsed at once, where a store gives them one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -210,9 +213,11 @@ class Entries(Sequence[Entry]):
         Raises:
             StoreError: ``corrupt_entry``, with the sequence number of the entry as ``index``.
         """
-        if self._made is not None:
-            return [_decoded(entry.payload, entry.sequence) for entry in self._made]
-        return [value for block in self._blocks for value in block.values()]
+        made = self._made
+        if made is None or self._blocks:
+            return [value for block in self._blocks for value in block.values()]
+        parts = (made[at : at + _TOGETHER] for at in range(0, len(made), _TOGETHER))
+        return [value for part in parts for value in _parsed(part)]
 
 
 @runtime_checkable
@@ -302,6 +307,13 @@ def _little(lengths: array[int]) -> array[int]:
     if sys.byteorder == "big":
         lengths.byteswap()
     return lengths
+
+
+def _parsed(entries: Sequence[Entry]) -> list[Any]:
+    found = decode_joined(_BETWEEN.join([entry.payload for entry in entries]), len(entries))
+    if found is not None:
+        return found
+    return [_decoded(entry.payload, entry.sequence) for entry in entries]
 
 
 def _decoded(payload: bytes, sequence: int) -> Any:  # noqa: ANN401 - whatever was encoded
