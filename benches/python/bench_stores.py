@@ -7,9 +7,11 @@
 gets the same messages one by one. That SDK does not go with the other packages here, so it runs in
 an environment of its own: ``--agents``, or ``SATCHEL_AGENTS_PYTHON``, is its interpreter; without
 one, its lines are left out. The rounds of all sides take turns, since a disk has its moods; an
-append is measured from call to answer (wall time), loading in CPU time. ``store`` is the store
-alone, as theirs is; ``Session`` also counts the message and keeps the working set. Further
-``--url`` are measured too.
+append is measured from call to answer (wall time), loading in CPU time of this process: of all
+entries as blocks (`load_entries`), one by one (`SessionStore.read`), and as parsed messages, which
+is what theirs gives. ``store`` is the store alone, as theirs is; ``Session`` also counts the
+message and keeps the working set. Further ``--url`` are measured too, and with ``--servers``
+PostgreSQL and Valkey, started from wheels.
 """
 
 from __future__ import annotations
@@ -31,8 +33,14 @@ from typing import TYPE_CHECKING, Any, Final
 import satchel
 from figures import Line, Samples, machine, table
 from satchel.stores import Entry, open_store
-from satchel.stores.codec import decode, encode
+from satchel.stores.codec import encode
+from satchel.stores.entries import load_entries
 from satchel.testing import generate_chat, require_release
+
+# Where the servers of the tests are.
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "python"))
+
+from servers import PostgresServer, ValkeyServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,17 +86,24 @@ async def stored(url: str, texts: Sequence[str], items: int) -> Measured:
     ]
     await store.append(name, given)
     reads: list[float] = []
+    blocks: list[float] = []
     loads: list[float] = []
     for _ in range(5):
         cpu = time.process_time()
         found = await store.read(name)
         reads.append(time.process_time() - cpu)
-        decoded = [decode(entry.payload) for entry in found]
+        assert len(found) == items
+        del found
+        cpu = time.process_time()
+        loaded = await load_entries(store, name)
+        blocks.append(time.process_time() - cpu)
+        decoded = loaded.values()
         loads.append(time.process_time() - cpu)
         assert len(decoded) == items
+        del loaded, decoded
     await store.delete(name)
     await store.close()
-    return {"appends": appends, "reads": reads, "loads": loads}
+    return {"appends": appends, "reads": reads, "blocks": blocks, "loads": loads}
 
 
 async def talked(url: str, texts: Sequence[str]) -> Measured:
@@ -181,29 +196,51 @@ def measure(
         peers = found.get("agents")
         lines = sizes(Path(made), texts, peers[0]["bytes"] if peers else None)
 
-    def middle(side: str, what: str, unit: str) -> Samples:
-        return Samples.of_seconds(unit, [statistics.median(one[what]) for one in found[side]])
+    return [*lines, *appended(found), *loaded(found, items)]
 
-    rival = "Agents SQLiteSession" if peers else None
-    theirs = middle("agents", "appends", "us") if peers else None
-    for side in found:
-        if side == "agents":
-            continue
-        what = "Session.append" if side == "Session" else f"store append, {side}"
-        ours = middle(side, "appends", "us")
-        lines.append(Line(f"stores/append/{side}", f"{what}, p50", ours, rival, theirs))
-    theirs = middle("agents", "loads", "ms") if peers else None
-    for what, words in (("reads", "entries"), ("loads", "messages, parsed")):
-        lines.append(
-            Line(
-                f"stores/load/{what}",
-                f"{items:,} {words}",
-                middle("process", what, "ms"),
-                rival,
-                theirs,
-            )
+
+def middle(found: dict[str, list[Measured]], side: str, what: str, unit: str) -> Samples:
+    """The medians of the rounds."""
+    return Samples.of_seconds(unit, [statistics.median(one[what]) for one in found[side]])
+
+
+def appended(found: dict[str, list[Measured]]) -> list[Line]:
+    """What an append takes, from call to answer."""
+    rival = "Agents SQLiteSession" if "agents" in found else None
+    theirs = middle(found, "agents", "appends", "us") if rival else None
+    return [
+        Line(
+            f"stores/append/{side}",
+            f"{'Session.append' if side == 'Session' else f'store append, {side}'}, p50",
+            middle(found, side, "appends", "us"),
+            rival,
+            theirs,
         )
-    return lines
+        for side in found
+        if side != "agents"
+    ]
+
+
+def loaded(found: dict[str, list[Measured]], items: int) -> list[Line]:
+    """What loading takes, in processor time of this process."""
+    rival = "Agents SQLiteSession" if "agents" in found else None
+    theirs = middle(found, "agents", "loads", "ms") if rival else None
+    return [
+        Line(
+            f"stores/load/{side}/{what}",
+            f"{items:,} {words}, {side}",
+            middle(found, side, what, "ms"),
+            rival,
+            theirs,
+        )
+        for side in found
+        if side not in {"agents", "power", "Session"}
+        for what, words in (
+            ("blocks", "entries, as blocks"),
+            ("reads", "entries, one by one"),
+            ("loads", "messages, parsed"),
+        )
+    ]
 
 
 def bench_stores_are_measured() -> None:
@@ -221,17 +258,26 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--url", action="append", default=[])
+    parser.add_argument("--servers", action="store_true", help="PostgreSQL and Valkey too")
     chosen = parser.parse_args()
     require_release()
     if chosen.agents is None:
         sys.stderr.write("no interpreter with openai-agents: its lines are left out (--agents)\n")
-    lines = measure(
-        agents=chosen.agents,
-        rounds=chosen.rounds,
-        turns=chosen.turns,
-        items=ITEMS,
-        urls=chosen.url,
-    )
+    servers: list[PostgresServer | ValkeyServer] = []
+    if chosen.servers:
+        servers = [PostgresServer(), ValkeyServer()]
+    try:
+        urls = [*chosen.url, *(server.start().url() for server in servers)]
+        lines = measure(
+            agents=chosen.agents,
+            rounds=chosen.rounds,
+            turns=chosen.turns,
+            items=ITEMS,
+            urls=urls,
+        )
+    finally:
+        for server in servers:
+            server.stop()
     print(machine())
     print()
     print(table(lines))

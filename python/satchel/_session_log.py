@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from satchel import _core
 from satchel._arguments import whole_number
 from satchel.errors import InputError, StoreError
-from satchel.stores.base import Entry, conflict
-from satchel.stores.codec import decode, encode
+from satchel.stores.base import Entry, conflict, wrong_user
+from satchel.stores.codec import encode
+from satchel.stores.entries import load_entries
 from satchel.working_set import WorkingSet
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from satchel.assembler import Assembler
     from satchel.stores.base import SessionInfo, SessionStore
+    from satchel.stores.entries import Entries
 
 __all__ = ["SessionLog", "encoded"]
 
@@ -70,9 +72,12 @@ class SessionLog:
         length: entries in the log.
     """
 
-    def __init__(self, store: SessionStore, session_id: str, assembler: Assembler) -> None:
+    def __init__(
+        self, store: SessionStore, session_id: str, user_id: str | None, assembler: Assembler
+    ) -> None:
         self.store: Final = store
         self.session_id: Final = session_id
+        self.user_id: Final = user_id
         self.system: Any = None
         self.tools: Sequence[Any] | None = None
         self._is_request_known = False
@@ -80,6 +85,8 @@ class SessionLog:
         self.length = 0
         self._assembler: Final = assembler
         self._working_set: WorkingSet | None = None
+        self._is_closed = True
+        self._made_at = 0.0
         self._is_certain = False
         self._is_foreign = False
         self._own_end = -1
@@ -91,21 +98,33 @@ class SessionLog:
         """The working set.
 
         Raises:
-            InputError: ``session_closed`` before the log was loaded.
+            InputError: ``session_closed`` before the log was loaded, and after `close`.
         """
-        if self._working_set is None:
-            message = "the session is not open: use it within `async with`"
-            raise InputError(message, code="session_closed")
+        if self._working_set is None or self._is_closed:
+            raise _closed()
         return self._working_set
+
+    def open(self) -> None:
+        """Lets the log be used; `load` is next."""
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Lets nobody use it any more, and keeps nothing of what was said."""
+        self._is_closed = True
+        self._working_set = None
+        self._keys = set()
 
     async def load(self, info: SessionInfo) -> None:
         """Rebuilds the working set from the store, which is at ``info``."""
         for turn in range(_ROUNDS):
             self._is_certain = False
-            entries = await self.store.read(self.session_id)
-            self._working_set = await asyncio.to_thread(self._built, entries)
-            self._keys = {entry.key for entry in entries if entry.key is not None}
+            entries = await load_entries(self.store, self.session_id)
+            built = await asyncio.to_thread(self._built, entries)
+            if self._is_closed:
+                raise _closed()
+            self._working_set, self._keys = built, entries.keys
             self.version, self.length = info.version, len(entries)
+            self._made_at = info.created_at
             self._is_certain = self._is_foreign = True
             try:
                 # Event 0 of a new log, and settings that are others than the log's.
@@ -114,14 +133,30 @@ class SessionLog:
                 if error.code != "version_conflict":
                     raise
                 await _give_way(turn)
-                info = await self.store.info(self.session_id)
+                info = await self.info()
             else:
                 return
         raise _outrun()
 
-    def _built(self, entries: Sequence[Entry]) -> WorkingSet:
-        messages = [_read(entry) for entry in entries if entry.kind == "message"]
-        events = [_read(entry) for entry in entries if entry.kind == "event"]
+    async def info(self) -> SessionInfo:
+        """How the session stands, if it is still this user's.
+
+        Raises:
+            StoreError: ``wrong_user`` if it was deleted and is somebody else's now.
+            InputError: ``session_closed``.
+        """
+        if self._is_closed:
+            raise _closed()
+        info = await self.store.info(self.session_id)
+        if info.user_id != self.user_id:
+            raise wrong_user()
+        return info
+
+    def _built(self, entries: Entries) -> WorkingSet:
+        messages: list[Any] = []
+        events: list[Any] = []
+        for kind, value in zip(entries.kinds, entries.values(), strict=True):
+            (messages if kind == "message" else events).append(value)
         self._stored_events = len(events)
         if not events:
             # Random, so that a pointer of another session finds nothing here.
@@ -139,8 +174,10 @@ class SessionLog:
 
     async def refresh(self) -> None:
         """Takes in what other writers did."""
-        info = await self.store.info(self.session_id)
-        if not self._is_certain or info.version != self.version:
+        info = await self.info()
+        # A session that was deleted and made again may have come to the same version.
+        is_known = info.version == self.version and info.created_at == self._made_at
+        if not self._is_certain or not is_known:
             await self.load(info)
 
     async def append(
@@ -215,7 +252,13 @@ class SessionLog:
     async def _write(self, entries: Sequence[Entry]) -> None:
         # Until the store has said yes, the working set may know more than it.
         self._is_certain = False
-        info = await self.store.append(self.session_id, entries, expected_version=self.version)
+        before = self.version
+        info = await self.store.append(self.session_id, entries, expected_version=before)
+        if info.created_at != self._made_at or info.user_id != self.user_id:
+            # The session was deleted, and this is another one at the same version.
+            length = info.length - (info.version - before)
+            await self.store.truncate(self.session_id, length, expected_version=info.version)
+            raise conflict(info.version, before)
         self.version, self.length = info.version, info.length
         self._is_certain = True
 
@@ -307,8 +350,8 @@ class SessionLog:
             InputError: ``invalid_value`` if there are not as many.
         """
         whole_number("messages", messages)
-        entries = await self.store.read(self.session_id)
-        ends = [at + 1 for at, entry in enumerate(entries) if entry.kind == "message"]
+        entries = await load_entries(self.store, self.session_id)
+        ends = [end for end, kind in enumerate(entries.kinds, 1) if kind == "message"]
         if not 0 <= messages <= len(ends):
             message = f"the session has {len(ends)} messages, not {messages}"
             raise InputError(message, code="invalid_value", value=messages, limit=len(ends))
@@ -324,18 +367,14 @@ class SessionLog:
             StoreError: ``version_conflict``.
         """
         info = await self.store.truncate(self.session_id, length, expected_version=self.version)
+        if info.user_id != self.user_id:
+            raise wrong_user()
         await self.load(info)
 
 
-def _read(entry: Entry) -> Any:  # noqa: ANN401 - whatever was encoded
-    try:
-        return decode(entry.payload)
-    except StoreError as error:
-        message = (
-            f"entry {entry.sequence} of {len(entry.payload)} bytes cannot be read; those before it "
-            "can: copy them, or truncate the session in its store"
-        )
-        raise StoreError(message, code=error.code, index=entry.sequence) from error
+def _closed() -> InputError:
+    message = "the session is not open: use it within `async with`"
+    return InputError(message, code="session_closed")
 
 
 async def _give_way(turn: int) -> None:

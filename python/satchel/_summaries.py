@@ -9,24 +9,32 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from satchel.compaction import CompactionReport, is_worth_it, part_due, redacted, summary_event
+from satchel._outbox import Outbox, note_of
+from satchel.compaction import (
+    CompactionReport,
+    is_worth_it,
+    part_due,
+    part_summarized,
+    redacted,
+    summary_event,
+)
 from satchel.errors import CompactionError, StoreError, SummaryError
 from satchel.policy import SummarySettings
 from satchel.summarize.extractive import ExtractiveSummarizer
-from satchel.summarize.writing import Attempt, LivePrefix, write_summary
+from satchel.summarize.writing import Attempt, LivePrefix, Written, write_summary
 from satchel.telemetry import observed_compaction
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from satchel._compaction_report import Outcome
     from satchel._session_log import SessionLog
     from satchel.compaction import SummaryPart
     from satchel.policy import Policy
     from satchel.summarize.base import Summarizer
-    from satchel.summarize.writing import Patience, Written
+    from satchel.summarize.writing import Patience
     from satchel.window import Window
     from satchel.working_set import WorkingSet
 
@@ -69,7 +77,9 @@ class Summaries:
         self._chain: Final = (*chain, *last)
         self._patience: Final = patience
         self._flushed: Final = flushed
+        self._outbox: Final = Outbox(log.store, log.session_id)
         self._task: asyncio.Task[CompactionReport] | None = None
+        self._catching_up: asyncio.Task[None] | None = None
         self._is_closed = False
         # The part that nobody could summarise.
         self._gave_up: tuple[int, int] | None = None
@@ -148,12 +158,44 @@ class Summaries:
             raise CompactionError(message, code="summary_failed", value=report.requests)
         return report
 
+    def open(self) -> None:
+        """Lets summaries be begun."""
+        self._is_closed = False
+
     async def close(self) -> None:
         """Gives up a summary that is being written; none is begun after this."""
         self._is_closed = True
-        if self._task is not None and not self._task.done():
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        for task in (self._task, self._catching_up):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+
+    def catch_up(self) -> None:
+        """Hands on, in the background, what an earlier process could not; after the log is open."""
+        if self._flushed is not None:
+            self._catching_up = asyncio.create_task(self._hand_on_what_is_left())
+            self._catching_up.add_done_callback(_retrieved)
+
+    async def _hand_on_what_is_left(self) -> None:
+        notes = await self._outbox.notes()
+        if not notes or self._flushed is None:
+            return
+        async with self._lock:
+            await self._log.refresh()
+            events = {
+                note_of(event): event
+                for event in self._log.working_set.events
+                if event["kind"] == "summary"
+            }
+            # A note without its summary is of one that did not come into the log, or left it.
+            await self._outbox.strike([note for note in notes if note not in events])
+            left = [(note, events[note]) for note in notes if note in events]
+            parts = await self._log.run(
+                lambda inside: [(note, *part_summarized(inside, event)) for note, event in left]
+            )
+        for note, part, written in parts:
+            await self._flushed(part, written)
+            await self._outbox.strike([note])
 
     async def _summarize(
         self,
@@ -208,7 +250,7 @@ class Summaries:
             return self.newest
         try:
             async with self._lock:
-                self.newest = await self._apply(part, written, settings)
+                self.newest, event = await self._apply(part, written, settings)
         except (StoreError, SummaryError) as error:
             is_store = isinstance(error, StoreError)
             name = "store" if is_store else "redactor"
@@ -218,9 +260,11 @@ class Summaries:
             if is_store:
                 raise
             self._gave_up = (part.first, part.end)
+            return self.newest
         if self.newest.is_done and self._flushed is not None:
             try:
                 await self._flushed(part, written)
+                await self._outbox.strike([note_of(event)])
             except Exception as error:  # noqa: BLE001 - a hook of the caller's may raise anything
                 # The summary is in the log all the same.
                 _LOG.error("handing on what a summary covers failed: %s", type(error).__name__)
@@ -232,26 +276,28 @@ class Summaries:
 
     async def _apply(
         self, part: SummaryPart, written: Written, settings: SummarySettings
-    ) -> CompactionReport:
-        """Lets the summary into the log, if what it stands for is still there."""
+    ) -> tuple[CompactionReport, Mapping[str, Any]]:
+        """Lets the summary into the log, if what it stands for is still there; with its event."""
         log = self._log
         report = _reported("overtaken", part, written)
         await log.refresh()
         if not await log.run(lambda inside: _is_there(inside, part, settings)):
-            return report
+            return report, {}
         before = await log.run(_shown_tokens)
         event = await log.run(
             lambda inside: summary_event(inside, part, written, settings, self._redactor)
         )
+        if self._flushed is not None:
+            await self._outbox.add(note_of(event))
         try:
             await log.change(lambda inside: inside.apply(event))
         except StoreError as error:
             if error.code == "version_conflict":
-                return report
+                return report, {}
             raise
         after = await log.run(_shown_tokens)
         freed = before - after - written.tokens
-        return replace(report, outcome="summarized", freed_tokens=freed)
+        return replace(report, outcome="summarized", freed_tokens=freed), event
 
 
 def _reported(outcome: Outcome, part: SummaryPart, written: Written) -> CompactionReport:
@@ -295,7 +341,9 @@ def _shown_tokens(working_set: WorkingSet) -> int:
     return int(working_set.columns.tokens.sum(dtype="uint64"))
 
 
-def _retrieved(task: asyncio.Task[CompactionReport]) -> None:
+def _retrieved(task: asyncio.Task[Any]) -> None:
     """Lets nothing that went wrong in the background be lost without a word."""
     if not task.cancelled() and task.exception() is not None:
-        _LOG.error("a background summary failed: %s", type(task.exception()).__name__)
+        _LOG.error(
+            "work on a summary in the background failed: %s", type(task.exception()).__name__
+        )

@@ -16,16 +16,16 @@ from satchel import _core
 from satchel._compaction_report import CompactionReport
 from satchel.errors import SummaryError
 from satchel.summarize.receipts import receipts_of
+from satchel.summarize.writing import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from satchel.counting import Counter
     from satchel.policy import SummarySettings
-    from satchel.summarize.writing import Written
     from satchel.working_set import WorkingSet
 
-__all__ = ["CompactionReport", "SummaryPart", "part_due", "summary_event"]
+__all__ = ["CompactionReport", "SummaryPart", "part_due", "part_summarized", "summary_event"]
 
 _RECENT_OUTPUTS: Final = 3
 """Places from the end within which tool outputs are never pruned; that of `prune_tool_outputs`."""
@@ -139,6 +139,37 @@ def _redacted(text: str, redactor: Callable[[str], object]) -> str:
         message = f"the redactor returned {type(found).__name__}, not a text"
         raise SummaryError(message, code="summary_failed")
     return found
+
+
+def part_summarized(
+    working_set: WorkingSet, event: Mapping[str, Any]
+) -> tuple[SummaryPart, Written]:
+    """What a summary of the log covers, and the summary, as far as the log tells.
+
+    Tokens of the part, requests and usage are not in the log: they are 0 and None.
+    """
+    first, end = event["covers"]
+    summaries = [one for one in working_set.events if one["kind"] == "summary"]
+    before = [one for one in summaries if one["covers"][1] <= first]
+    eras = [era for era in working_set._eras if era.start <= first]  # noqa: SLF001 - as above
+    part = SummaryPart(
+        first=first,
+        end=end,
+        messages=working_set.messages[first:end],
+        dialect=eras[-1].dialect if eras else working_set.dialect,
+        shown_tokens=0,
+        previous=before[-1] if before else None,
+    )
+    written = Written(
+        text=event["text"],
+        summarizer="log",
+        tokens=working_set.counter.count(event["text"]),
+        source_tokens=0,
+        requests=0,
+        failures=(),
+        usage=None,
+    )
+    return part, written
 
 
 def summary_event(

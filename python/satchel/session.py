@@ -21,7 +21,7 @@ from satchel.assembler import Assembler
 from satchel.errors import CompactionError, InputError
 from satchel.overflow import is_overflow_error, overflow_details
 from satchel.stores import open_store
-from satchel.stores.base import check_id, checked_limit
+from satchel.stores.base import check_id, checked_life, checked_limit, wrong_user
 from satchel.stores.codec import decode, encode
 from satchel.summarize.base import Summarizer
 from satchel.telemetry import observed_window
@@ -91,7 +91,8 @@ def open_session(
             after the other. The extractive one, which needs no model, comes last in any case.
         patience: how long summaries are waited for.
         flushed: called with each part that a summary took out of the window, and the summary; for
-            what should be remembered beyond the session.
+            what should be remembered beyond the session. One that failed, or was cut off by the end
+            of its process, is called again when the session is opened next with a ``flushed``.
         redactor: what every summary passes before it is stored or shown: a function of a text that
             gives a text, or something with a ``text``. Messages are stored as they are appended.
         ttl_s: seconds after the last write when all of the session goes; None for never.
@@ -102,6 +103,8 @@ def open_session(
     check_id("session_id", session_id)
     if user_id is not None:
         check_id("user_id", user_id)
+    if ttl_s is not None:
+        checked_life("ttl_s", ttl_s)
     assembler = Assembler(model, budget=budget, counter=counter, policy=policy, dialect=dialect)
     store = open_store(url) if isinstance(url, str) else url
     return Session(
@@ -124,14 +127,20 @@ class SessionState:
     Anything that JSON can say. Made by `Session.state`.
     """
 
-    __slots__ = ("_session_id", "_store")
+    __slots__ = ("_session_id", "_store", "_user_id")
 
-    def __init__(self, store: SessionStore, session_id: str) -> None:
+    def __init__(self, store: SessionStore, session_id: str, user_id: str | None) -> None:
         self._store: Final = store
         self._session_id: Final = session_id
+        self._user_id: Final = user_id
 
     async def get(self) -> tuple[Any, int]:
-        """The value and its version; ``(None, 0)`` if it was never written."""
+        """The value and its version; ``(None, 0)`` if it was never written.
+
+        Raises:
+            StoreError: ``wrong_user`` if the session was deleted and is somebody else's now.
+        """
+        await self._check()
         found = await self._store.get_value(self._session_id, "state")
         return (None, 0) if found is None else (decode(found.payload), found.version)
 
@@ -139,12 +148,18 @@ class SessionState:
         """Writes the value; returns its new version.
 
         Raises:
-            StoreError: ``version_conflict`` if ``expected_version`` is not its version.
+            StoreError: ``version_conflict`` if ``expected_version`` is not its version;
+                ``wrong_user``.
             InputError: for what cannot be written as JSON.
         """
+        await self._check()
         return await self._store.put_value(
             self._session_id, "state", encode(value), expected_version=expected_version
         )
+
+    async def _check(self) -> None:
+        if (await self._store.info(self._session_id)).user_id != self._user_id:
+            raise wrong_user()
 
 
 class Session:
@@ -174,7 +189,7 @@ class Session:
         self._ttl_s: Final = ttl_s
         self._owns_store: Final = owns_store
         self._lock: Final = asyncio.Lock()
-        self._log: Final = SessionLog(store, session_id, assembler)
+        self._log: Final = SessionLog(store, session_id, user_id, assembler)
         self._summaries: Final = Summaries(
             self._log,
             self._lock,
@@ -206,7 +221,10 @@ class Session:
                 self._session_id, user_id=self._user_id, ttl_s=self._ttl_s
             )
             async with self._lock:
+                self._log.open()
+                self._summaries.open()
                 await self._log.load(info)
+            self._summaries.catch_up()
         except BaseException:
             # Nobody leaves what could not be entered: connections would stay open.
             await self.close()
@@ -222,8 +240,9 @@ class Session:
         await self.close()
 
     async def close(self) -> None:
-        """Ends what the session is doing and lets go of the store."""
+        """Ends what the session is doing and lets go of the store; twice does no harm."""
         await self._summaries.close()
+        self._log.close()
         if self._owns_store:
             await self._store.close()
 
@@ -253,7 +272,7 @@ class Session:
     @property
     def state(self) -> SessionState:
         """A value of the application's, kept with the session."""
-        return SessionState(self._store, self._session_id)
+        return SessionState(self._store, self._session_id, self._user_id)
 
     # --- the log ----------------------------------------------------------------------------------
 

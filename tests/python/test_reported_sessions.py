@@ -6,15 +6,18 @@ Each test says what must hold where another program failed, in every kind of sto
 from __future__ import annotations
 
 import asyncio
+import secrets
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import satchel
+from memory_stores import fresh_database
 from satchel.errors import InputError, StoreError
-from satchel.stores import Entry, MemoryStore, SessionStore
+from satchel.stores import Entry, MemoryStore, SessionStore, open_store
 from satchel.stores.sqlite import SQLiteStore
 from satchel.summarize import SummaryRequest, SummaryResult
+from servers import redis_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -23,9 +26,15 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres", "redis"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], SessionStore]:
     """Makes a store; a clock that stands shows what relies on time."""
+    if request.param == "postgres":
+        url = fresh_database()
+        return lambda: open_store(url)
+    if request.param == "redis":
+        url, prefix = redis_url(), secrets.token_hex(6)
+        return lambda: open_store(f"{url}{'&' if '?' in url else '?'}prefix={prefix}")
     if request.param == "sqlite":
         return lambda: SQLiteStore(tmp_path / "x.db", clock=lambda: 1_000.0)
     shared = MemoryStore(clock=lambda: 1_000.0)
@@ -238,6 +247,79 @@ def test_a_summary_and_what_it_covers_come_back_together(
             assert [event["kind"] for event in await again.events()].count("summary") == 1
             await again.append(said("done"))
             assert len(await again.messages()) == 18
+        await store.close()
+
+    run(work())
+
+
+def test_a_stored_history_names_no_ids_to_a_server_that_keeps_none(
+    make: Callable[[], SessionStore],
+) -> None:
+    items: list[Message] = [
+        {"role": "user", "content": "hello"},
+        {"type": "reasoning", "id": "rs_9", "summary": [], "encrypted_content": "E"},
+        {"type": "message", "id": "msg_9", "role": "assistant", "content": "hi"},
+        {"role": "user", "content": "and now?"},
+    ]
+    options = {"model": "gpt-5", "dialect": "openai-responses"}
+
+    async def work() -> None:
+        store = make()
+        async with opened(store, **options) as session:
+            await session.append(items)
+        async with opened(store, **options) as again:
+            assert await again.messages() == items
+            window = await again.window()
+            kept = str(window.as_kwargs(store=True)["input"])
+            assert "rs_9" in kept
+            assert "msg_9" in kept
+            sent = window.as_kwargs(store=False)["input"]
+            assert "rs_9" not in str(sent)
+            assert "msg_9" not in str(sent)
+            [reasoning] = [one for one in sent if one.get("type") == "reasoning"]
+            assert (reasoning["summary"], reasoning["encrypted_content"]) == ([], "E")
+            # What is stored has them still: another window may be for a server that knows them.
+            assert await again.messages() == items
+        await store.close()
+
+    run(work())
+
+
+def test_a_summary_in_the_background_refuses_no_append(make: Callable[[], SessionStore]) -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    class Late:
+        name = "late"
+
+        async def summarize(self, request: SummaryRequest, /) -> SummaryResult:
+            assert request.transcript
+            begun.set()
+            await may_end.wait()
+            return SummaryResult(text="Four turns were exchanged about the harbour.")
+
+    history = [one for turn in range(4) for one in (user(f"{turn}. " * 90), said(f"{turn}. " * 90))]
+    options: dict[str, Any] = {
+        "budget": 3_000,
+        "policy": "rolling-summary",
+        "summarizer": Late(),
+    }
+
+    async def work() -> None:
+        store = make()
+        async with opened(store, **options) as session, opened(store, **options) as other:
+            await session.append(history)
+            compacting = asyncio.create_task(session.compact(force=True))
+            await begun.wait()
+            await session.append(user("5"))
+            await other.append(said("6"))
+            may_end.set()
+            report = await compacting
+            assert report.outcome in {"summarized", "overtaken"}
+            await session.append(user("7"))
+            wanted = [*history, user("5"), said("6"), user("7")]
+            assert await session.messages() == wanted
+            assert await other.messages() == wanted
+            assert (await session.window()).messages == (await other.window()).messages
         await store.close()
 
     run(work())

@@ -143,7 +143,7 @@ def test_schemas_are_brought_up_to_date_once(
 
     run(together())
     connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (len(newer),)
     assert connection.execute("SELECT count(note), count(*) FROM sessions").fetchone() == (0, 1)
     connection.close()
 
@@ -152,7 +152,7 @@ def test_schemas_are_brought_up_to_date_once(
     async def older() -> None:
         store = SQLiteStore(path)
         error = await refused(store.open("s"), "schema_newer")
-        assert (error.value, error.limit) == (2, 1)
+        assert (error.value, error.limit) == (len(newer), len(newer) - 1)
         await store.close()
 
     run(older())

@@ -9,12 +9,14 @@ the message it is from and quotes it; what quotes nothing that was said is dropp
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 
 from satchel._arguments import fraction, invalid, name_of_type, whole_number
 from satchel.errors import ExtractionError, SatchelError
 from satchel.memory.item import MemoryItem, Source
 from satchel.memory.rules import RuleExtractor
+from satchel.stores.codec import encode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,11 +137,21 @@ async def extract_memories(
         for some, status, who in ((facts, "fact", _RULES.name), (claims, "claim", origin))
         for one in some
     ]
-    written = await memory.remember(namespace, items, user_id=user_id)
+    items = [replace(one, id=_id_of(one, namespace)) for one in items]
+    known: dict[str, MemoryItem] = {}
+    for one in items:
+        found = await memory.get(namespace, id=one.id) if one.id else None
+        if found is not None:
+            # The same stretch was extracted from before: what was written may be out of date by
+            # now, and must not take the place of what is newer.
+            known[one.id] = found
+    fresh = [one for one in items if one.id not in known]
+    written = iter(await memory.remember(namespace, fresh, user_id=user_id))
+    stand = [known[one.id] if one.id in known else next(written) for one in items]
     return ExtractionReport(
         outcome="written",
-        facts=tuple(written[: len(facts)]),
-        claims=tuple(written[len(facts) :]),
+        facts=tuple(stand[: len(facts)]),
+        claims=tuple(stand[len(facts) :]),
         dropped=dropped,
     )
 
@@ -198,6 +210,15 @@ def _item(one: Finding, status: str, origin: str, session_id: str | None) -> Mem
         metadata={"quote": one.quote},
     )
     return replace(item, status="fact" if status == "fact" else "claim")
+
+
+def _id_of(item: MemoryItem, namespace: Sequence[str]) -> str:
+    """The same for the same finding of a message; empty where nothing says which message."""
+    source = item.source
+    if source.session_id is None or source.message is None:
+        return ""
+    parts = (*namespace, source.session_id, source.message, item.kind, item.status, item.text)
+    return blake2b(encode(parts), digest_size=16).hexdigest()
 
 
 def _newest(said: Sequence[Said], max_chars: int) -> list[Said]:

@@ -72,12 +72,13 @@ class PostgresMemories:
         self._pools: Final[Any] = psycopg_pool
         self._url: Final = url
         self._pool: Any = None
-        self._opening: Final = asyncio.Lock()
+        self._opening = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._dimension: int | None = None
 
     async def footing(self) -> Footing | None:
         """See `MemoryBackend.footing`."""
-        async with self._connection() as db:
+        async with self._reading() as db:
             return await self._footing(db)
 
     async def settle(self, footing: Footing) -> Footing:
@@ -138,7 +139,7 @@ class PostgresMemories:
             f"SELECT {ITEM}, number FROM satchel_memories AS m "  # noqa: S608 - columns and clauses of ours
             f"WHERE {clause} AND number > %(after)s ORDER BY number LIMIT %(limit)s"
         )
-        async with self._connection() as db:
+        async with self._reading() as db:
             rows = await _rows(db, sql, {**values, "after": after, "limit": limit})
         return [(row[-1], item_of_row(row)) for row in rows]
 
@@ -165,7 +166,7 @@ class PostgresMemories:
             "WHERE term = ANY(%(terms)s) AND path >= %(start)s AND path < %(end)s GROUP BY term"
         )
         given = {"start": scope.start, "end": scope.end, "terms": list(terms)}
-        async with self._connection() as db:
+        async with self._reading() as db:
             rows = await _rows(db, sql, given)
         holding = {row[0]: row[1] for row in rows if row[0] is not None}
         [[items, length]] = [row[1:] for row in rows if row[0] is None]
@@ -184,7 +185,8 @@ class PostgresMemories:
         }
         inside = "m.path >= %(start)s AND m.path < %(end)s"
         parts: list[str] = []
-        async with self._connection() as db:
+        # The settings go with the query: one way to the server and back.
+        async with self._reading() as db, db.pipeline(), db.transaction():
             dense = "0::float8"
             if query.vector is not None and self._dimension is not None:
                 given["vector"] = vector_text(query.vector)
@@ -227,14 +229,14 @@ class PostgresMemories:
     async def items(self, numbers: Sequence[int]) -> list[MemoryItem]:
         """See `MemoryBackend.items`."""
         sql = f"SELECT {ITEM}, number FROM satchel_memories WHERE number = ANY(%(numbers)s)"  # noqa: S608 - columns of ours
-        async with self._connection() as db:
+        async with self._reading() as db:
             rows = await _rows(db, sql, {"numbers": list(numbers)})
         known = {row[-1]: item_of_row(row) for row in rows}
         return [known[number] for number in numbers if number in known]
 
     async def vectors(self, numbers: Sequence[int]) -> NDArray[np.float32]:
         """See `MemoryBackend.vectors`."""
-        async with self._connection() as db:
+        async with self._reading() as db:
             dimension = self._dimension or 0
             found = np.zeros((len(numbers), dimension), np.float32)
             if not dimension:
@@ -268,12 +270,18 @@ class PostgresMemories:
     async def close(self) -> None:
         """See `MemoryBackend.close`."""
         pool, self._pool = self._pool, None
-        if pool is not None:
+        if pool is not None and self._loop is asyncio.get_running_loop():
             await pool.close()
 
     @asynccontextmanager
     async def _connection(self) -> AsyncGenerator[Any]:
-        """A connection in a transaction.
+        """A connection in a transaction; errors as `_reading`."""
+        async with self._reading() as db, db.transaction():
+            yield db
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncGenerator[Any]:
+        """A connection for statements that stand alone.
 
         Raises:
             StoreError: ``store_unavailable`` where trying again may help, else ``store_failed``.
@@ -284,20 +292,29 @@ class PostgresMemories:
                 yield db
         except (self._psycopg.OperationalError, self._pools.PoolTimeout) as error:
             message = f"PostgreSQL cannot be used now: {type(error).__name__}"
-            raise StoreError(message, code="store_unavailable") from error
+            # Not from the error: what the server says may quote a row.
+            raise StoreError(message, code="store_unavailable") from None
         except self._psycopg.Error as error:
             message = f"PostgreSQL refused: {type(error).__name__}"
-            raise StoreError(message, code="store_failed") from error
+            raise StoreError(message, code="store_failed") from None
 
     async def _opened(self) -> Any:  # noqa: ANN401 - a pool of an optional package
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            # What is left of a loop that has ended cannot be closed from here.
+            self._pool, self._loop, self._opening = None, loop, asyncio.Lock()
         async with self._opening:
             if self._pool is None:
                 pool = self._pools.AsyncConnectionPool(
-                    self._url, min_size=0, max_size=_MOST_CONNECTIONS, open=False
+                    self._url,
+                    kwargs={"autocommit": True},
+                    min_size=0,
+                    max_size=_MOST_CONNECTIONS,
+                    open=False,
                 )
                 await pool.open()
                 try:
-                    async with pool.connection(timeout=_PATIENCE_S) as db:
+                    async with pool.connection(timeout=_PATIENCE_S) as db, db.transaction():
                         await db.execute("SELECT pg_advisory_xact_lock(%s)", [_SCHEMA_LOCK])
                         await db.execute("SET LOCAL client_min_messages = warning")
                         await db.execute(SCHEMA)

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sqlite3
 import threading
+import weakref
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -46,6 +48,7 @@ from satchel.memory.sqlite_rows import (
     scope_clause,
     selection_clause,
 )
+from satchel.stores._sqlite_schema import use_write_ahead_log
 from satchel.stores.base import conflict
 
 if TYPE_CHECKING:
@@ -84,6 +87,16 @@ class SqliteMemories:
         self._lock: Final = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._seen = -1
+        _MEMORIES.add(self)
+
+    def before_fork(self) -> None:
+        """Closes the connection, which a forked process must not have; `after_fork` must follow."""
+        self._lock.acquire()
+        self._let_go()
+
+    def after_fork(self) -> None:
+        """Lets work go on, with another connection."""
+        self._lock.release()
 
     async def footing(self) -> Footing | None:
         """See `MemoryBackend.footing`."""
@@ -193,12 +206,16 @@ class SqliteMemories:
 
         def work() -> None:
             with self._lock:
-                if self._connection is not None:
-                    self._connection.close()
-                    self._connection = None
-                self._residents.drop()
+                self._let_go()
 
         await asyncio.to_thread(work)
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._residents.drop()
+        self._seen = -1
 
     async def _run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Does the work in a thread, one piece after the other.
@@ -213,9 +230,10 @@ class SqliteMemories:
                 try:
                     return work(self._opened())
                 except sqlite3.OperationalError as error:
-                    raise StoreError(_said(error), code="store_unavailable") from error
+                    # Not from the error: SQLite's own words may quote a query.
+                    raise StoreError(_said(error), code="store_unavailable") from None
                 except sqlite3.Error as error:
-                    raise StoreError(_said(error), code="store_failed") from error
+                    raise StoreError(_said(error), code="store_failed") from None
 
         return await asyncio.to_thread(locked)
 
@@ -225,7 +243,7 @@ class SqliteMemories:
                 self._path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
             )
             db.execute("PRAGMA secure_delete = ON")
-            db.execute("PRAGMA journal_mode = WAL")
+            use_write_ahead_log(db, _BUSY_S)
             db.execute("PRAGMA synchronous = NORMAL")
             db.executescript(SCHEMA)
             self._connection = db
@@ -275,6 +293,28 @@ class SqliteMemories:
         if rows:
             _purge(db)
         return len(rows)
+
+
+_MEMORIES: Final[weakref.WeakSet[SqliteMemories]] = weakref.WeakSet()
+_PAUSED: Final[list[SqliteMemories]] = []
+"""Those that wait for a fork to be over."""
+
+
+def _before_fork() -> None:
+    for memories in list(_MEMORIES):
+        memories.before_fork()
+        _PAUSED.append(memories)
+
+
+def _after_fork() -> None:
+    while _PAUSED:
+        _PAUSED.pop().after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
 
 
 def _said(error: sqlite3.Error) -> str:

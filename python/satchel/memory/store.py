@@ -68,6 +68,7 @@ class Memory:
         self._ranking: Final = Ranking() if ranking is None else ranking
         self._clock: Final = clock
         self._settled = False
+        self._is_closed = False
 
     async def __aenter__(self) -> Self:
         """Opens the store.
@@ -76,10 +77,11 @@ class Memory:
             StoreError: ``embedder_mismatch`` if its vectors are another embedder's (then
                 `reembed` is what makes them anew); whatever the store says.
         """
+        self._is_closed = False
         try:
             await self._check(await self._backend.footing())
         except BaseException:
-            await self._backend.close()
+            await self.close()
             raise
         return self
 
@@ -92,8 +94,21 @@ class Memory:
         await self.close()
 
     async def close(self) -> None:
-        """Lets go of the store."""
+        """Lets go of the store; twice does no harm."""
+        self._is_closed = True
         await self._backend.close()
+
+    @property
+    def _reached(self) -> MemoryBackend:
+        """The backend.
+
+        Raises:
+            StoreError: ``store_closed`` after `close`.
+        """
+        if self._is_closed:
+            message = "the memory was closed: use it within `async with`"
+            raise StoreError(message, code="store_closed")
+        return self._backend
 
     @property
     def counter(self) -> Counter:
@@ -202,7 +217,7 @@ class Memory:
         selection = self._selection(namespace, ids, key, session_id, user_id)
         if self._embedder is not None:
             self._embedder.clear()
-        return await self._backend.forget(selection)
+        return await self._reached.forget(selection)
 
     async def reembed(self) -> int:
         """Makes all terms and vectors anew with this memory's embedder; how many items.
@@ -215,9 +230,9 @@ class Memory:
             StoreError: ``version_conflict`` if somebody wrote meanwhile; whatever the store says.
         """
         everywhere = Selection(scope=Scope(b"", b"\xff"))
-        rows = await self._backend.find(everywhere, None, after=0, limit=None)
+        rows = await self._reached.find(everywhere, None, after=0, limit=None)
         drafts = await self._drafts([item for _, item in rows])
-        await self._backend.renew(self._footing(), drafts)
+        await self._reached.renew(self._footing(), drafts)
         self._settled = True
         return len(drafts)
 
@@ -265,8 +280,8 @@ class Memory:
         if token_budget is not None:
             whole_number("token_budget", token_budget)
         filters = self._filter(kinds, min_confidence, include_claims=include_claims)
-        await self._check(await self._backend.footing())
-        work = Recall(self._backend, self._embedder, ranking or self._ranking)
+        await self._check(await self._reached.footing())
+        work = Recall(self._reached, self._embedder, ranking or self._ranking)
         return await work.run(
             scope, filters, query, k=k, budget=token_budget, counter=self._counter
         )
@@ -298,7 +313,7 @@ class Memory:
         selection = self._selection(namespace, ids, key, None, None)
         selection = replace(selection, exact=key is not None)
         filters = self._filter(None, None, include_claims=id is not None, history=id is not None)
-        found = await self._backend.find(selection, filters, after=0, limit=None)
+        found = await self._reached.find(selection, filters, after=0, limit=None)
         return found[-1][1] if found else None
 
     async def list(
@@ -331,7 +346,7 @@ class Memory:
         selection = self._selection(namespace, None, key, session_id, user_id)
         most = None if limit is None else whole_number("limit", limit)
         filters = self._filter(kinds, None, include_claims=include_claims, history=include_history)
-        found = await self._backend.find(selection, filters, after=0, limit=most)
+        found = await self._reached.find(selection, filters, after=0, limit=most)
         return [item for _, item in found]
 
     # --- within -----------------------------------------------------------------------------------
@@ -358,9 +373,9 @@ class Memory:
     async def _written(self, items: Items) -> Items:
         drafts = await self._drafts(items)
         if not self._settled:
-            await self._check(await self._backend.settle(self._footing()))
+            await self._check(await self._reached.settle(self._footing()))
             self._settled = True
-        return await self._backend.write(drafts)
+        return await self._reached.write(drafts)
 
     async def _drafts(self, items: Items) -> Drafts:
         vectors: Any = [None] * len(items)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -26,13 +27,15 @@ from satchel.memory.residents import Residents
 from satchel.stores.base import conflict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from satchel.memory.item import MemoryItem
 
 __all__ = ["VolatileBackend"]
+
+_T = TypeVar("_T")
 
 
 class VolatileBackend:
@@ -42,7 +45,7 @@ class VolatileBackend:
         self._rows: dict[int, tuple[int | None, bytes, Draft]] = {}
         self._numbers: dict[str, int] = {}
         self._places: dict[tuple[bytes, str | None], int] = {}
-        self._keyed: Final[dict[tuple[bytes, str], list[int]]] = {}
+        self._keyed: Final[dict[tuple[bytes, str], set[int]]] = {}
         self._last = 0
         self._footing: Footing | None = None
         self._residents: Final = Residents()
@@ -60,73 +63,86 @@ class VolatileBackend:
 
     async def write(self, drafts: Sequence[Draft]) -> list[MemoryItem]:
         """See `MemoryBackend.write`."""
-        return await asyncio.to_thread(self._write, drafts)
+        return await self._run(lambda: self._write(drafts))
 
     async def find(
         self, selection: Selection, filters: Filter | None, *, after: int, limit: int | None
     ) -> list[tuple[int, MemoryItem]]:
         """See `MemoryBackend.find`."""
-        with self._lock:
-            found = [
+
+        def work() -> list[tuple[int, MemoryItem]]:
+            found = (
                 (number, draft.item)
                 for number, (_, path, draft) in self._rows.items()
                 if number > after
                 and selection.takes(draft.item, path)
                 and (filters is None or filters.takes(draft.item))
-            ]
-        return found if limit is None else found[:limit]
+            )
+            return list(islice(found, limit))
+
+        return await self._run(work)
 
     async def forget(self, selection: Selection) -> int:
         """See `MemoryBackend.forget`."""
-        with self._lock:
+
+        def work() -> int:
             gone = {
-                number: path
+                number: (path, draft.item)
                 for number, (_, path, draft) in self._rows.items()
                 if selection.takes(draft.item, path)
             }
-            for number in gone:
-                del self._numbers[self._rows.pop(number)[2].item.id]
-            self._residents.drop(gone.values())
-        return len(gone)
+            for number, (path, item) in gone.items():
+                del self._rows[number], self._numbers[item.id]
+                self._let_go(path, item, number)
+            if gone:
+                kept = {
+                    (path, draft.item.source.session_id) for _, path, draft in self._rows.values()
+                }
+                self._places = {
+                    group: last for group, last in self._places.items() if group in kept
+                }
+            self._residents.drop(path for path, _ in gone.values())
+            return len(gone)
+
+        return await self._run(work)
 
     async def statistics(self, scope: Scope, terms: Sequence[str]) -> Statistics:
         """See `MemoryBackend.statistics`."""
-
-        def work() -> Statistics:
-            with self._lock:
-                return self._residents.get(scope, self._load).statistics(terms)
-
-        return await asyncio.to_thread(work)
+        return await self._run(lambda: self._residents.get(scope, self._load).statistics(terms))
 
     async def candidates(self, scope: Scope, filters: Filter, query: Query) -> Candidates:
         """See `MemoryBackend.candidates`."""
-
-        def work() -> Candidates:
-            with self._lock:
-                return self._residents.get(scope, self._load).candidates(filters, query)
-
-        return await asyncio.to_thread(work)
+        return await self._run(
+            lambda: self._residents.get(scope, self._load).candidates(filters, query)
+        )
 
     async def items(self, numbers: Sequence[int]) -> list[MemoryItem]:
         """See `MemoryBackend.items`."""
-        with self._lock:
+
+        def work() -> list[MemoryItem]:
             found = (self._rows.get(number) for number in numbers)
             return [row[2].item for row in found if row is not None]
 
+        return await self._run(work)
+
     async def vectors(self, numbers: Sequence[int]) -> NDArray[np.float32]:
         """See `MemoryBackend.vectors`."""
-        with self._lock:
+
+        def work() -> NDArray[np.float32]:
             dimension = (self._footing.dimension if self._footing else None) or 0
             found = np.zeros((len(numbers), dimension), np.float32)
             for place, number in enumerate(numbers):
                 row = self._rows.get(number)
                 if row is not None and row[2].vector is not None:
                     found[place] = row[2].vector
-        return found
+            return found
+
+        return await self._run(work)
 
     async def renew(self, footing: Footing, drafts: Sequence[Draft]) -> None:
         """See `MemoryBackend.renew`."""
-        with self._lock:
+
+        def work() -> None:
             fresh = {self._numbers.get(draft.item.id, 0): draft for draft in drafts}
             if {number: row[2].item for number, row in self._rows.items()} != {
                 number: draft.item for number, draft in fresh.items()
@@ -139,47 +155,67 @@ class VolatileBackend:
             self._footing = footing
             self._residents.drop()
 
+        await self._run(work)
+
     async def close(self) -> None:
         """See `MemoryBackend.close`; what is kept stays."""
 
+    async def _run(self, work: Callable[[], _T]) -> _T:
+        """Does the work in a thread: it may walk all rows, or wait for another that does."""
+
+        def locked() -> _T:
+            with self._lock:
+                return work()
+
+        return await asyncio.to_thread(locked)
+
     def _write(self, drafts: Sequence[Draft]) -> list[MemoryItem]:
-        with self._lock:
-            for draft in drafts:
-                number = self._numbers.get(draft.item.id)
-                if number is not None and self._rows[number][2].item.namespace != (
-                    draft.item.namespace
-                ):
-                    raise id_taken()
-            written = [self._put(draft) for draft in drafts]
-            # As they stand now: a later draft may have superseded an earlier one.
-            return [self._rows[number][2].item for number in written]
+        for draft in drafts:
+            number = self._numbers.get(draft.item.id)
+            if number is not None and self._rows[number][2].item.namespace != (
+                draft.item.namespace
+            ):
+                raise id_taken()
+        written = [self._put(draft) for draft in drafts]
+        # As they stand now: a later draft may have superseded an earlier one.
+        return [self._rows[number][2].item for number in written]
+
+    def _let_go(self, path: bytes, item: MemoryItem, number: int) -> None:
+        """Forgets that an item holds under its key."""
+        if item.key is not None:
+            holding = self._keyed.get((path, item.key), set())
+            holding.discard(number)
+            if not holding:
+                self._keyed.pop((path, item.key), None)
 
     def _put(self, draft: Draft) -> int:
         path = path_of(draft.item.namespace)
-        keyed = self._keyed.setdefault((path, draft.item.key or ""), [])
-        others = [self._rows[number][2].item for number in keyed if number in self._rows]
-        for item in settled(draft.item, others):
+        # What holds now, and not its history: a key may be written any number of times.
+        holding = sorted(self._keyed.get((path, draft.item.key or ""), ()))
+        for item in settled(draft.item, [self._rows[number][2].item for number in holding]):
             number = self._numbers.get(item.id)
             if item.id != draft.item.id and number is not None:
                 place, _, old = self._rows[number]
                 self._rows[number] = (place, path, replace(old, item=item))
+                self._keyed[path, item.key or ""].discard(number)
                 self._residents.superseded([number])
                 continue
             fresh = replace(draft, item=item)
             if number is not None:
-                self._rows[number] = (self._rows[number][0], path, fresh)
-                if item.key is not None and number not in keyed:
-                    keyed.append(number)
+                place, _, old = self._rows[number]
+                if old.item.key is not None:
+                    self._keyed.get((path, old.item.key), set()).discard(number)
+                self._rows[number] = (place, path, fresh)
                 self._residents.drop([path])
             else:
                 self._last += 1
                 number = self._last
                 self._numbers[item.id] = number
-                if item.key is not None:
-                    keyed.append(number)
                 place = self._next_place(path, item)
                 self._rows[number] = (place, path, fresh)
                 self._residents.added([(number, place, path, fresh)])
+            if item.key is not None and item.is_current:
+                self._keyed.setdefault((path, item.key), set()).add(number)
         return self._numbers[draft.item.id]
 
     def _next_place(self, path: bytes, item: MemoryItem) -> int | None:

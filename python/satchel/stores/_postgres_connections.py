@@ -166,6 +166,11 @@ class Connections:
                     configure=_configure,
                 )
                 await pool.open()
+                if self._is_closed:
+                    # Closed meanwhile, by somebody who found no pool to close.
+                    await pool.close()
+                    message = "the store was closed"
+                    raise StoreError(message, code="store_closed")
                 self._pool = pool
             return self._pool
 

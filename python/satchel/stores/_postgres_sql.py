@@ -30,6 +30,7 @@ __all__ = [
     "PUT_VALUE",
     "READ",
     "RELEASE",
+    "RENEW",
     "STEPS",
     "VALUE_NAMES",
     "VERSION",
@@ -324,6 +325,12 @@ LEASE: Final = f"""
     SELECT (SELECT lease_token FROM got) FROM s
 """
 """The token; nothing in its place while another holds the lease."""
+
+RENEW: Final = f"""
+    UPDATE satchel_sessions s SET lease_ends = {_NOW} + %(ttl)s
+    WHERE {_THIS} AND s.lease_token = %(token)s AND s.lease_ends > {_NOW} RETURNING 1
+"""
+"""A row if the lease still holds, whose end was put off then."""
 
 RELEASE: Final = """
     UPDATE satchel_sessions SET lease_token = NULL, lease_holder = NULL, lease_ends = NULL

@@ -43,6 +43,7 @@ __all__ = [
     "PUT_VALUE",
     "READ",
     "RELEASE",
+    "RENEW",
     "STAGE",
     "TRUNCATE",
 ]
@@ -307,6 +308,17 @@ return {'ok', token}
 A second key keeps the newest token for a day, so that tokens grow over the lives of the session,
 even if the clock is set back.
 """
+
+RENEW: Final = (
+    _COMMON
+    + """
+if bad then return bad end
+if has_lost(ARGV[1]) then return {'ok', 0} end
+redis.call('HSET', key, 'y', number(micros() + tonumber(ARGV[2]) * 1000000))
+return {'ok', 1}
+"""
+)
+"""Token and seconds: whether it is still the session's, whose end was put off then."""
 
 RELEASE: Final = (
     _COMMON

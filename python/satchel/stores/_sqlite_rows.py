@@ -9,7 +9,7 @@ import asyncio
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from satchel.errors import StoreError
+from satchel.stores._sqlite_log import remove_rows
 from satchel.stores.base import (
     Lease,
     SessionInfo,
@@ -19,6 +19,7 @@ from satchel.stores.base import (
     lease_lost,
     not_found,
 )
+from satchel.stores.entries import DEFLATED, inflated
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,13 +28,11 @@ if TYPE_CHECKING:
     from satchel.stores.base import Entry
 
 __all__ = [
-    "DEFLATED",
-    "EVENT",
     "INFO",
     "Row",
     "content_of",
     "fresh_places",
-    "inflated",
+    "is_storable",
     "known",
     "names_of",
     "packed",
@@ -43,12 +42,6 @@ __all__ = [
 ]
 
 _Packed = tuple[int, bytes]
-
-EVENT: Final = 1
-"""Bit of an entry's form: an event, no message."""
-
-DEFLATED: Final = 2
-"""Bit of a form: the payload is compressed by zlib."""
 
 _WORTH_DEFLATING: Final = 2_048
 """Bytes below which a payload stays plain: reading a long log would cost more than the room."""
@@ -115,8 +108,19 @@ class Row:
         return info
 
 
+def is_storable(text: str) -> bool:
+    """Whether a text can be in the database; what is looked for may be any."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def row_of(connection: sqlite3.Connection, session_id: str) -> Row | None:
     """The row of a session, also of one whose time is over."""
+    if not is_storable(session_id):
+        return None
     found = connection.execute(
         f"SELECT {INFO} FROM sessions WHERE session_id = ?",  # noqa: S608 - a constant
         (session_id,),
@@ -155,7 +159,7 @@ def fresh_places(connection: sqlite3.Connection, number: int, given: Sequence[En
             if (
                 entry.key in known
                 or connection.execute(
-                    "SELECT 1 FROM entries WHERE session = ? AND key = ?", (number, entry.key)
+                    "SELECT 1 FROM keys WHERE session = ? AND key = ?", (number, entry.key)
                 ).fetchone()
             ):
                 continue
@@ -168,6 +172,8 @@ def content_of(
     connection: sqlite3.Connection, number: int, is_page: int, name: str
 ) -> Value | None:
     """A value or a page."""
+    if not is_storable(name):
+        return None
     found = connection.execute(
         "SELECT form, payload, version FROM contents "
         "WHERE session = ? AND is_page = ? AND name = ?",
@@ -191,9 +197,7 @@ def names_of(connection: sqlite3.Connection, row: Row, is_page: int) -> list[str
 def remove(connection: sqlite3.Connection, number: int) -> None:
     """Removes all of a session."""
     connection.execute("DELETE FROM sessions WHERE number = ?", (number,))
-    connection.execute(
-        "DELETE FROM entries WHERE id > ? AND id < ?", (number << 32, (number + 1) << 32)
-    )
+    remove_rows(connection, number)
     connection.execute("DELETE FROM contents WHERE session = ?", (number,))
 
 
@@ -220,17 +224,3 @@ def deflated(payload: bytes) -> _Packed:
         return 0, payload
     packed = zlib.compress(payload, 1)
     return (DEFLATED, packed) if len(packed) < len(payload) * 7 // 8 else (0, payload)
-
-
-def inflated(payload: bytes, sequence: int) -> bytes:
-    """What was compressed; ``sequence`` is the entry's, 0 for a value or page.
-
-    Raises:
-        StoreError: ``corrupt_entry``.
-    """
-    try:
-        return zlib.decompress(payload)
-    except zlib.error as error:
-        what = f"entry {sequence}" if sequence else "a value or page"
-        message = f"{what} of {len(payload)} bytes cannot be unpacked: it is damaged"
-        raise StoreError(message, code="corrupt_entry", index=sequence or None) from error

@@ -13,7 +13,7 @@ from typing import Final
 
 from satchel.errors import StoreError
 
-__all__ = ["APPLICATION_ID", "STEPS", "prepare"]
+__all__ = ["APPLICATION_ID", "STEPS", "prepare", "use_write_ahead_log"]
 
 APPLICATION_ID: Final = 0x5A7C4E10
 """Says that a file is a store of ours."""
@@ -58,7 +58,27 @@ CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT RO
 INSERT INTO counters VALUES ('lease', 0);
 """
 
-STEPS: Final[tuple[str, ...]] = (_FIRST,)
+# A chunk is a run of entries that stand in one row, in place of as many rows of `entries`. Its id
+# is that of the first of them; `satchel.stores.entries` says how it is laid out. Keys are in a
+# table of their own, since an index cannot look into chunks.
+_SECOND: Final = """
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY,
+    count INTEGER NOT NULL,
+    heads BLOB NOT NULL,
+    contents BLOB NOT NULL
+);
+CREATE TABLE keys (
+    session INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    PRIMARY KEY (session, key)
+) WITHOUT ROWID;
+INSERT INTO keys SELECT session, key, id & 4294967295 FROM entries WHERE key IS NOT NULL;
+DROP INDEX entries_with_key;
+"""
+
+STEPS: Final[tuple[str, ...]] = (_FIRST, _SECOND)
 """What leads from each schema to the next; the first from nothing."""
 
 _RETRY_S: Final = 0.005
@@ -74,7 +94,7 @@ def prepare(connection: sqlite3.Connection, *, timeout_s: float) -> None:
     steps = STEPS
     if _version(connection, len(steps)) == len(steps):
         return
-    _use_write_ahead_log(connection, timeout_s)
+    use_write_ahead_log(connection, timeout_s)
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Once more: another process may have been faster.
@@ -126,8 +146,12 @@ def _read_version(connection: sqlite3.Connection, newest: int) -> int:
     return int(version)
 
 
-def _use_write_ahead_log(connection: sqlite3.Connection, timeout_s: float) -> None:
-    # SQLite does not wait for others here, whatever its busy timeout is.
+def use_write_ahead_log(connection: sqlite3.Connection, timeout_s: float) -> None:
+    """Puts the file into write-ahead mode; SQLite does not wait for others there by itself.
+
+    Raises:
+        sqlite3.Error: whatever SQLite says.
+    """
     ends = time.monotonic() + timeout_s
     while True:
         try:

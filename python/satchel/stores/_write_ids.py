@@ -7,6 +7,7 @@ gives every write that is under way a slot of its own, and a slot has one write 
 
 from __future__ import annotations
 
+import os
 import secrets
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -32,13 +33,16 @@ class WriteIds:
 
     def __init__(self) -> None:
         self._idle: list[tuple[bytes, int]] = []
+        self._process = os.getpid()
 
     @contextmanager
     def taken(self) -> Generator[bytes]:
         """The id of a write that lasts as long as the block, however often it is sent."""
+        if self._process != os.getpid():
+            # A forked process has slots of its own: two writes under one id would be one.
+            self._idle, self._process = [], os.getpid()
         slot, count = self._idle.pop() if self._idle else (secrets.token_bytes(SLOT_BYTES), 0)
-        try:
-            yield slot + count.to_bytes(ID_BYTES - SLOT_BYTES)
-        finally:
-            # One that was cancelled is not sent again.
-            self._idle.append((slot, (count + 1) % (1 << 8 * (ID_BYTES - SLOT_BYTES))))
+        yield slot + count.to_bytes(ID_BYTES - SLOT_BYTES)
+        # A slot whose write was given up is not used again: the write may still arrive, and would
+        # push a later one out of the session's memory.
+        self._idle.append((slot, (count + 1) % (1 << 8 * (ID_BYTES - SLOT_BYTES))))

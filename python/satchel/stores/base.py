@@ -16,15 +16,25 @@ writes: they are refused once it is no longer his.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
+from collections.abc import Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, cast
 
-from satchel._arguments import whole_number
+from satchel._arguments import fraction, name_of_type, shown, whole_number
 from satchel.errors import InputError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import (
+        AsyncGenerator,
+        Awaitable,
+        Callable,
+        Coroutine,
+        Iterable,
+        Sequence,
+    )
     from contextlib import AbstractAsyncContextManager
 
 __all__ = [
@@ -37,18 +47,32 @@ __all__ = [
     "check_id",
     "check_payload",
     "checked_entries",
+    "checked_life",
     "checked_limit",
+    "checked_pages",
+    "checked_version",
+    "checked_wait",
     "conflict",
     "exists",
     "fresh_entries",
+    "held_lease",
     "lease_lost",
     "not_found",
-    "wait_for_lease",
+    "sought",
     "wrong_user",
 ]
 
 MAX_ID_BYTES: Final = 65_536
 """The longest id (of a session or user; a key, a name, a pointer), in bytes of UTF-8."""
+
+_LONGEST_LIFE_S: Final = 1e10
+"""About three centuries: all clocks can say a moment that far away."""
+
+_BEATS: Final = 3
+"""How often a lease is renewed in the time for which it was taken."""
+
+_GRACE_S: Final = 1.0
+"""How long a task that was cancelled waits to learn whether it got the lease."""
 
 _FIRST_WAIT_S: Final = 0.002
 _LONGEST_WAIT_S: Final = 0.1
@@ -310,16 +334,25 @@ class SessionStore(Protocol):
         ...
 
     def lease(
-        self, session_id: str, *, ttl_s: float = 30.0, timeout_s: float = 30.0
+        self,
+        session_id: str,
+        *,
+        ttl_s: float = 30.0,
+        timeout_s: float = 30.0,
+        renew: bool = True,
     ) -> AbstractAsyncContextManager[Lease]:
         """Waits up to ``timeout_s`` until nobody else has the session's lease, and holds it.
 
-        It ends with the block, or ``ttl_s`` after it began: a holder that died keeps nobody out,
-        and one that was too slow is refused (``lease_lost``) if he names it in his writes. Writes
-        that name no lease are not held up.
+        It ends with the block. Until then it is renewed several times in every ``ttl_s`` while the
+        event loop runs; with ``renew=False`` it ends ``ttl_s`` after it began. So a holder that
+        died, or hangs, keeps nobody out for longer than that, and one that lost his lease is
+        refused (``lease_lost``) if he names it in his writes. Writes that name no lease are not
+        held up.
 
         Raises:
             StoreError: ``lease_timeout``; ``session_not_found``.
+            InputError: ``invalid_value`` for a ``ttl_s`` that is not above 0, or a
+                ``timeout_s`` below it.
         """
         ...
 
@@ -371,6 +404,9 @@ def checked_entries(entries: Iterable[Entry]) -> list[Entry]:
     """
     found = list(entries)
     for entry in found:
+        if not isinstance(cast("object", entry), Entry):
+            message = f"an entry must be an Entry, not {name_of_type(entry)}"
+            raise InputError(message, code="invalid_value")
         if entry.kind not in {"message", "event"}:
             message = "the kind of an entry must be message or event"
             raise InputError(message, code="invalid_value")
@@ -422,7 +458,77 @@ def lease_lost() -> StoreError:
     return StoreError(message, code="lease_lost")
 
 
-async def wait_for_lease(attempt: Callable[[], Awaitable[Lease | None]], timeout_s: float) -> Lease:
+@asynccontextmanager
+async def held_lease(
+    take: Callable[[], Awaitable[Lease | None]],
+    keep: Callable[[Lease], Awaitable[bool]],
+    leave: Callable[[Lease], Awaitable[object]],
+    *,
+    ttl_s: float,
+    timeout_s: float,
+    renew: bool,
+) -> AsyncGenerator[Lease]:
+    """Holds a lease for the length of a block; what `SessionStore.lease` of a backend is made of.
+
+    Args:
+        take: takes the lease; None while another has it.
+        keep: puts its end off by ``ttl_s``; False if it is no longer this one's.
+        leave: gives it back, if it is still this one's.
+        ttl_s: seconds for which it is taken.
+        timeout_s: seconds to wait for it.
+        renew: whether it is renewed while the block runs.
+
+    Raises:
+        StoreError: ``lease_timeout``; whatever ``take`` says.
+    """
+    lease = await _wait_for_lease(take, leave, timeout_s)
+    beating = asyncio.create_task(_beat(lease, keep, ttl_s)) if renew else None
+    try:
+        yield lease
+    finally:
+        await _lasting(_given_back(lease, leave, beating))
+
+
+async def _given_back(
+    lease: Lease, leave: Callable[[Lease], Awaitable[object]], beating: asyncio.Task[None] | None
+) -> None:
+    if beating is not None:
+        beating.cancel()
+        await asyncio.wait([beating])
+    # Where that fails, the lease ends by itself, and what the block raised is what counts.
+    with suppress(StoreError):
+        await leave(lease)
+
+
+_LASTING: Final[set[asyncio.Task[None]]] = set()
+"""Tasks that nobody may wait for any more, and that are to be done all the same."""
+
+
+async def _lasting(work: Coroutine[Any, Any, None]) -> None:
+    """Waits for work that goes on where the waiting is cancelled."""
+    task = asyncio.create_task(work)
+    _LASTING.add(task)
+    task.add_done_callback(_LASTING.discard)
+    await asyncio.shield(task)
+
+
+async def _beat(lease: Lease, keep: Callable[[Lease], Awaitable[bool]], ttl_s: float) -> None:
+    """Renews a lease until it is lost; a store that is away for a while is asked again."""
+    while True:
+        await asyncio.sleep(ttl_s / _BEATS)
+        try:
+            if not await keep(lease):
+                return
+        except StoreError as error:
+            if error.code != "store_unavailable":
+                return
+
+
+async def _wait_for_lease(
+    take: Callable[[], Awaitable[Lease | None]],
+    leave: Callable[[Lease], Awaitable[object]],
+    timeout_s: float,
+) -> Lease:
     """Asks again and again, ever more slowly, until there is a lease.
 
     Raises:
@@ -431,7 +537,13 @@ async def wait_for_lease(attempt: Callable[[], Awaitable[Lease | None]], timeout
     ends = time.monotonic() + timeout_s
     wait = _FIRST_WAIT_S
     while True:
-        lease = await attempt()
+        taking = asyncio.ensure_future(take())
+        try:
+            lease = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            # It may have been given all the same: nobody would give it back.
+            await _lasting(_taken_back(taking, leave))
+            raise
         if lease is not None:
             return lease
         left = ends - time.monotonic()
@@ -442,6 +554,19 @@ async def wait_for_lease(attempt: Callable[[], Awaitable[Lease | None]], timeout
         wait = min(2 * wait, _LONGEST_WAIT_S)
 
 
+async def _taken_back(
+    taking: asyncio.Future[Lease | None], leave: Callable[[Lease], Awaitable[object]]
+) -> None:
+    await asyncio.wait([taking], timeout=_GRACE_S)
+    if not taking.done():
+        taking.cancel()
+    elif not taking.cancelled() and taking.exception() is None:
+        given = taking.result()
+        if given is not None:
+            with suppress(StoreError):
+                await leave(given)
+
+
 def checked_limit(limit: object) -> int | None:
     """The limit, if it is one: None for all, 0 for none.
 
@@ -449,3 +574,63 @@ def checked_limit(limit: object) -> int | None:
         InputError: ``invalid_value`` below 0 or for another type.
     """
     return None if limit is None else whole_number("limit", limit)
+
+
+def checked_life(name: str, value: object) -> float:
+    """A number of seconds that something lives.
+
+    Raises:
+        InputError: ``invalid_value`` unless it is above 0 and at most 10,000,000,000.
+    """
+    seconds = fraction(name, value)
+    if not 0 < seconds <= _LONGEST_LIFE_S:
+        message = f"{name} is {seconds:g}, must be above 0 and at most {_LONGEST_LIFE_S:.0f}"
+        raise InputError(message, code="invalid_value")
+    return seconds
+
+
+def checked_wait(name: str, value: object) -> float:
+    """A number of seconds to wait.
+
+    Raises:
+        InputError: ``invalid_value`` below 0.
+    """
+    seconds = fraction(name, value)
+    if math.isnan(seconds) or seconds < 0:
+        message = f"{name} is {seconds:g}, must be at least 0"
+        raise InputError(message, code="invalid_value")
+    return seconds
+
+
+def checked_version(value: object) -> int | None:
+    """A version that is expected: None for any.
+
+    Raises:
+        InputError: ``invalid_value`` below 0 or for another type.
+    """
+    return None if value is None else whole_number("expected_version", value, most=2**62)
+
+
+def checked_pages(pages: object) -> dict[str, bytes]:
+    """Pages by pointer, if all of them can be stored.
+
+    Raises:
+        InputError: ``invalid_value``.
+    """
+    if not isinstance(pages, Mapping):
+        message = f"pages must be a mapping, not {name_of_type(pages)}"
+        raise InputError(message, code="invalid_value")
+    given = cast("Mapping[object, object]", pages)
+    return {check_id("pointer", name): check_payload(page) for name, page in given.items()}
+
+
+def sought(name: str, value: object) -> str:
+    """What is looked for: any str, also one that nothing can be stored under.
+
+    Raises:
+        InputError: ``invalid_value`` for another type.
+    """
+    if not isinstance(value, str):
+        message = f"{name} must be a str, not {shown(value)}"
+        raise InputError(message, code="invalid_value")
+    return value

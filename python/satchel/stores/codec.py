@@ -17,9 +17,12 @@ import pydantic_core
 
 from satchel.errors import InputError, StoreError
 
-__all__ = ["decode", "encode", "plain"]
+__all__ = ["decode", "decode_joined", "encode", "plain"]
 
 _BYTES: Final = "$bytes"
+
+_ESCAPED: Final = b'{"$'
+"""How an object that means something else begins; within a string there is a backslash."""
 
 
 def encode(value: object) -> bytes:
@@ -52,7 +55,7 @@ def decode(payload: bytes) -> Any:  # noqa: ANN401 - whatever was encoded
     Raises:
         StoreError: ``corrupt_entry`` for anything else.
     """
-    if b'"$' not in payload:
+    if _ESCAPED not in payload:
         # Five times as quick, but knows no lone surrogates and fewer levels of nesting.
         try:
             return pydantic_core.from_json(payload)
@@ -60,12 +63,27 @@ def decode(payload: bytes) -> Any:  # noqa: ANN401 - whatever was encoded
             pass
     try:
         text = payload.decode("utf-8", "surrogatepass")
-        if '"$' in text:
+        if _ESCAPED in payload:
             return json.loads(text, object_hook=_unescaped)
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         message = f"an entry of {len(payload)} bytes cannot be read"
         raise StoreError(message, code="corrupt_entry") from error
+
+
+def decode_joined(joined: bytes, count: int) -> list[Any] | None:
+    """The values of ``count`` payloads that stand in one run, with commas between them.
+
+    Returns:
+        None if one of them needs `decode`, or cannot be read at all.
+    """
+    if _ESCAPED in joined:
+        return None
+    try:
+        found: list[Any] = pydantic_core.from_json(b"".join((b"[", joined, b"]")))
+    except ValueError:
+        return None
+    return found if len(found) == count else None
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - the same value in plain types

@@ -6,6 +6,7 @@ the obvious version of each operation, without I/O and so without waiting.
 
 from __future__ import annotations
 
+import heapq
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -20,13 +21,18 @@ from satchel.stores.base import (
     check_id,
     check_payload,
     checked_entries,
+    checked_life,
     checked_limit,
+    checked_pages,
+    checked_version,
+    checked_wait,
     conflict,
     exists,
     fresh_entries,
+    held_lease,
     lease_lost,
     not_found,
-    wait_for_lease,
+    sought,
     wrong_user,
 )
 
@@ -34,6 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 __all__ = ["MemoryStore"]
+
+_MOST_SWEPT: Final = 20
+"""Sessions past their end that one `open` lets go."""
 
 
 @dataclass(slots=True)
@@ -59,6 +68,8 @@ class MemoryStore:
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._sessions: dict[str, _Kept] = {}
+        # When sessions end, as far as it was known when they were opened.
+        self._ends: list[tuple[float, str]] = []
         self._tokens = 0
         self._clock: Final = clock
 
@@ -74,8 +85,11 @@ class MemoryStore:
         check_id("session_id", session_id)
         if user_id is not None:
             check_id("user_id", user_id)
+        if ttl_s is not None:
+            checked_life("ttl_s", ttl_s)
         kept = self._find(session_id)
         now = self._clock()
+        self._sweep(now)
         if kept is None:
             info = SessionInfo(session_id, user_id, 0, 0, created_at=now, changed_at=now)
             kept = self._sessions[session_id] = _Kept(info, ttl_s)
@@ -83,7 +97,10 @@ class MemoryStore:
             raise wrong_user()
         if ttl_s is not None:
             kept.ttl_s = ttl_s
-        return self._renewed(kept)
+        info = self._renewed(kept)
+        if ttl_s is not None and info.expires_at is not None:
+            heapq.heappush(self._ends, (info.expires_at, session_id))
+        return info
 
     async def info(self, session_id: str) -> SessionInfo:
         """See `SessionStore.info`."""
@@ -158,11 +175,14 @@ class MemoryStore:
         keys = {entry.key for entry in entries if entry.key is not None}
         branched = _Kept(info, kept.ttl_s, entries, keys, pages=dict(kept.pages))
         self._sessions[target_id] = branched
-        return self._renewed(branched)
+        info = self._renewed(branched)
+        if info.expires_at is not None:
+            heapq.heappush(self._ends, (info.expires_at, target_id))
+        return info
 
     async def get_value(self, session_id: str, name: str) -> Value | None:
         """See `SessionStore.get_value`."""
-        return self._known(session_id).values.get(name)
+        return self._known(session_id).values.get(sought("name", name))
 
     async def put_value(
         self,
@@ -176,6 +196,7 @@ class MemoryStore:
         """See `SessionStore.put_value`."""
         check_id("name", name)
         check_payload(payload)
+        checked_version(expected_version)
         kept = self._known(session_id, lease=lease)
         before = kept.values.get(name)
         version = 0 if before is None else before.version
@@ -191,16 +212,15 @@ class MemoryStore:
 
     async def put_pages(self, session_id: str, pages: Mapping[str, bytes]) -> None:
         """See `SessionStore.put_pages`."""
-        for pointer, payload in pages.items():
-            check_id("pointer", pointer)
-            check_payload(payload)
+        given = checked_pages(pages)
         kept = self._known(session_id)
-        kept.pages = {**pages, **kept.pages}
+        for pointer, payload in given.items():
+            kept.pages.setdefault(pointer, payload)
         self._renewed(kept)
 
     async def get_page(self, session_id: str, pointer: str) -> bytes | None:
         """See `SessionStore.get_page`."""
-        return self._known(session_id).pages.get(pointer)
+        return self._known(session_id).pages.get(sought("pointer", pointer))
 
     async def page_pointers(self, session_id: str) -> list[str]:
         """See `SessionStore.page_pointers`."""
@@ -210,7 +230,11 @@ class MemoryStore:
         self, *, user_id: str | None = None, after: str | None = None, limit: int = 100
     ) -> list[SessionInfo]:
         """See `SessionStore.list_sessions`."""
-        checked_limit(limit)
+        most = whole_number("limit", limit)
+        if user_id is not None:
+            sought("user_id", user_id)
+        if after is not None:
+            sought("after", after)
         found = (self._find(session_id) for session_id in sorted(self._sessions))
         infos = (kept.info for kept in found if kept is not None)
         chosen = (
@@ -219,39 +243,65 @@ class MemoryStore:
             if (user_id is None or info.user_id == user_id)
             and (after is None or info.session_id > after)
         )
-        return [info for _, info in zip(range(limit), chosen, strict=False)]
+        return [info for _, info in zip(range(most), chosen, strict=False)]
 
     async def delete(self, session_id: str) -> bool:
         """See `SessionStore.delete`."""
-        return self._sessions.pop(session_id, None) is not None
+        is_there = self._find(session_id) is not None
+        self._sessions.pop(session_id, None)
+        return is_there
 
     @asynccontextmanager
     async def lease(
-        self, session_id: str, *, ttl_s: float = 30.0, timeout_s: float = 30.0
+        self,
+        session_id: str,
+        *,
+        ttl_s: float = 30.0,
+        timeout_s: float = 30.0,
+        renew: bool = True,
     ) -> AsyncGenerator[Lease]:
         """See `SessionStore.lease`."""
+        life = checked_life("ttl_s", ttl_s)
+        wait = checked_wait("timeout_s", timeout_s)
 
-        async def attempt() -> Lease | None:
+        async def take() -> Lease | None:
             kept = self._known(session_id)
             if kept.lease is not None and kept.lease_ends > self._clock():
                 return None
             self._tokens += 1
-            kept.lease, kept.lease_ends = Lease(self._tokens), self._clock() + ttl_s
+            kept.lease, kept.lease_ends = Lease(self._tokens), self._clock() + life
             return kept.lease
 
-        lease = await wait_for_lease(attempt, timeout_s)
-        try:
+        async def keep(lease: Lease) -> bool:
+            kept, now = self._known(session_id), self._clock()
+            if kept.lease != lease or kept.lease_ends <= now:
+                return False
+            kept.lease_ends = now + life
+            return True
+
+        async def leave(lease: Lease) -> None:
+            kept = self._find(session_id)
+            if kept is not None and kept.lease == lease:
+                kept.lease = None
+
+        async with held_lease(take, keep, leave, ttl_s=life, timeout_s=wait, renew=renew) as lease:
             yield lease
-        finally:
-            holder = self._find(session_id)
-            if holder is not None and holder.lease == lease:
-                holder.lease = None
 
     async def close(self) -> None:
         """See `SessionStore.close`; what is kept stays."""
 
+    def _sweep(self, now: float) -> None:
+        """Lets go of sessions whose time is over; nobody saw them any more."""
+        for _ in range(_MOST_SWEPT):
+            if not self._ends or self._ends[0][0] > now:
+                return
+            _, session_id = heapq.heappop(self._ends)
+            kept = self._find(session_id)
+            if kept is not None and kept.info.expires_at is not None:
+                heapq.heappush(self._ends, (kept.info.expires_at, session_id))
+
     def _find(self, session_id: str) -> _Kept | None:
-        kept = self._sessions.get(session_id)
+        kept = self._sessions.get(sought("session_id", session_id))
         if kept is None:
             return None
         ends = kept.info.expires_at
@@ -266,14 +316,15 @@ class MemoryStore:
         expected_version: int | None = None,
         lease: Lease | None = None,
     ) -> _Kept:
+        expected = checked_version(expected_version)
         kept = self._find(session_id)
         if kept is None:
             raise not_found()
         if lease is not None and (lease != kept.lease or kept.lease_ends <= self._clock()):
             raise lease_lost()
         version = kept.info.version
-        if expected_version is not None and expected_version != version:
-            raise conflict(version, expected_version)
+        if expected is not None and expected != version:
+            raise conflict(version, expected)
         return kept
 
     def _written(self, kept: _Kept, steps: int) -> SessionInfo:

@@ -26,13 +26,18 @@ from satchel.stores.base import (
     check_id,
     check_payload,
     checked_entries,
+    checked_life,
     checked_limit,
+    checked_pages,
+    checked_version,
+    checked_wait,
     conflict,
     exists,
     fresh_entries,
+    held_lease,
     lease_lost,
     not_found,
-    wait_for_lease,
+    sought,
     wrong_user,
 )
 
@@ -74,7 +79,8 @@ class PostgresStore:
         """See `SessionStore.open`."""
         check_id("session_id", session_id)
         user = None if user_id is None else _bytes(check_id("user_id", user_id))
-        given = {"id": _bytes(session_id), "user": user, "ttl": ttl_s}
+        life = None if ttl_s is None else checked_life("ttl_s", ttl_s)
+        given = {"id": _bytes(session_id), "user": user, "ttl": life}
         while True:
             for statement in sql.PURGE:
                 await self._rows(statement, given)
@@ -101,7 +107,7 @@ class PostgresStore:
         fresh = fresh_entries(checked_entries(entries), set())
         given = {
             "id": _bytes(session_id),
-            "expected": expected_version,
+            "expected": checked_version(expected_version),
             "lease": None if lease is None else lease.token,
             "write": NEW_WRITE,
             "kinds": [_KINDS.index(entry.kind) for entry in fresh],
@@ -153,6 +159,7 @@ class PostgresStore:
             "lease": None if lease is None else lease.token,
             "write": secrets.token_bytes(8),
         }
+        expected = checked_version(expected_version)
 
         async def work(connection: Connection) -> SessionInfo:
             async with connection.transaction():
@@ -161,8 +168,8 @@ class PostgresStore:
                 if not is_done:
                     if not is_leased:
                         raise lease_lost()
-                    if expected_version not in (None, version):
-                        raise conflict(version, expected_version)
+                    if expected not in (None, version):
+                        raise conflict(version, expected)
                     await connection.execute(sql.CUT, {**given, "number": number})
                     await connection.execute(sql.NOTE_CUT, {**given, "number": number})
                 return _info(_found(await _all(connection, sql.INFO, given)))
@@ -217,7 +224,7 @@ class PostgresStore:
             "id": _bytes(session_id),
             "name": _bytes(check_id("name", name)),
             "payload": check_payload(payload),
-            "expected": expected_version,
+            "expected": checked_version(expected_version),
             "lease": None if lease is None else lease.token,
             "write": NEW_WRITE,
         }
@@ -235,12 +242,11 @@ class PostgresStore:
 
     async def put_pages(self, session_id: str, pages: Mapping[str, bytes]) -> None:
         """See `SessionStore.put_pages`."""
-        pointers = [_bytes(check_id("pointer", pointer)) for pointer in pages]
-        plain = [check_payload(payload) for payload in pages.values()]
+        plain = checked_pages(pages)
         given = {
             "id": _bytes(session_id),
-            "pointers": pointers,
-            "contents": await asyncio.to_thread(lambda: [zlib.compress(one) for one in plain]),
+            "pointers": [_bytes(pointer) for pointer in plain],
+            "contents": await asyncio.to_thread(lambda: list(map(zlib.compress, plain.values()))),
         }
         _found(await self._rows(sql.PUT_PAGES, given))
 
@@ -270,7 +276,7 @@ class PostgresStore:
         """See `SessionStore.list_sessions`."""
         given: dict[str, Any] = {
             "after": None if after is None else _bytes(after),
-            "limit": checked_limit(limit),
+            "limit": whole_number("limit", limit),
         }
         if user_id is None:
             return [_info(row) for row in await self._rows(sql.LIST, given)]
@@ -284,20 +290,30 @@ class PostgresStore:
 
     @asynccontextmanager
     async def lease(
-        self, session_id: str, *, ttl_s: float = 30.0, timeout_s: float = 30.0
+        self,
+        session_id: str,
+        *,
+        ttl_s: float = 30.0,
+        timeout_s: float = 30.0,
+        renew: bool = True,
     ) -> AsyncGenerator[Lease]:
         """See `SessionStore.lease`; tokens grow over all sessions of the database."""
-        given = {"id": _bytes(session_id), "holder": secrets.token_bytes(16), "ttl": ttl_s}
+        life = checked_life("ttl_s", ttl_s)
+        wait = checked_wait("timeout_s", timeout_s)
+        given = {"id": _bytes(session_id), "holder": secrets.token_bytes(16), "ttl": life}
 
-        async def attempt() -> Lease | None:
+        async def take() -> Lease | None:
             [token] = _found(await self._rows(sql.LEASE, given))
             return None if token is None else Lease(token)
 
-        lease = await wait_for_lease(attempt, timeout_s)
-        try:
-            yield lease
-        finally:
+        async def keep(lease: Lease) -> bool:
+            return bool(await self._rows(sql.RENEW, {**given, "token": lease.token}))
+
+        async def leave(lease: Lease) -> None:
             await self._rows(sql.RELEASE, {"id": given["id"], "token": lease.token})
+
+        async with held_lease(take, keep, leave, ttl_s=life, timeout_s=wait, renew=renew) as lease:
+            yield lease
 
     async def close(self) -> None:
         """See `SessionStore.close`."""
@@ -352,8 +368,8 @@ def _entry(row: Sequence[Any]) -> Entry:
 
 
 def _bytes(text: str) -> bytes:
-    # What is looked for may be anything; what is kept was checked.
-    return text.encode("utf-8", "surrogatepass")
+    # What is looked for may be any text; what is kept was checked.
+    return sought("an id", text).encode("utf-8", "surrogatepass")
 
 
 def _text(content: bytes) -> str:

@@ -35,13 +35,18 @@ from satchel.stores.base import (
     check_id,
     check_payload,
     checked_entries,
+    checked_life,
     checked_limit,
+    checked_pages,
+    checked_version,
+    checked_wait,
     conflict,
     exists,
     fresh_entries,
+    held_lease,
     lease_lost,
     not_found,
-    wait_for_lease,
+    sought,
     wrong_user,
 )
 
@@ -87,7 +92,7 @@ class RedisStore:
         """
         check_id("session_id", session_id)
         user = "" if user_id is None else b"u" + _bytes(check_id("user_id", user_id))
-        ttl = "" if ttl_s is None else repr(float(ttl_s))
+        ttl = "" if ttl_s is None else repr(checked_life("ttl_s", ttl_s))
         given = (scripts.FORMAT, _bytes(session_id), user, ttl)
         info = _info(await self._session(scripts.OPEN, session_id, *given))
         await self._admit(info)
@@ -215,12 +220,11 @@ class RedisStore:
 
     async def put_pages(self, session_id: str, pages: Mapping[str, bytes]) -> None:
         """See `SessionStore.put_pages`."""
-        pointers = [_bytes(check_id("pointer", pointer)) for pointer in pages]
-        plain = [check_payload(payload) for payload in pages.values()]
-        contents = await asyncio.to_thread(lambda: [zlib.compress(one) for one in plain])
+        plain = checked_pages(pages)
+        contents = await asyncio.to_thread(lambda: list(map(zlib.compress, plain.values())))
         given: list[object] = []
-        for pointer, content in zip(pointers, contents, strict=True):
-            given += [pointer, content]
+        for pointer, content in zip(plain, contents, strict=True):
+            given += [_bytes(pointer), content]
         await self._session(scripts.PUT_PAGES, session_id, *given)
 
     async def get_page(self, session_id: str, pointer: str) -> bytes | None:
@@ -247,7 +251,7 @@ class RedisStore:
         self, *, user_id: str | None = None, after: str | None = None, limit: int = 100
     ) -> list[SessionInfo]:
         """See `SessionStore.list_sessions`."""
-        wanted = checked_limit(limit) or 0
+        wanted = whole_number("limit", limit)
         found: list[SessionInfo] = []
         start = b"-" if after is None else b"(" + _bytes(after)
         index = self._index(user_id)
@@ -295,25 +299,34 @@ class RedisStore:
 
     @asynccontextmanager
     async def lease(
-        self, session_id: str, *, ttl_s: float = 30.0, timeout_s: float = 30.0
+        self,
+        session_id: str,
+        *,
+        ttl_s: float = 30.0,
+        timeout_s: float = 30.0,
+        renew: bool = True,
     ) -> AsyncGenerator[Lease]:
         """See `SessionStore.lease`."""
+        life = checked_life("ttl_s", ttl_s)
+        wait = checked_wait("timeout_s", timeout_s)
         key = self._key(session_id)
         holder = secrets.token_bytes(16)
 
-        async def attempt() -> Lease | None:
+        async def take() -> Lease | None:
             keys = [key, key + b":fence"]
-            [token] = _checked(
-                await self._connections.run(scripts.LEASE, keys, holder, ttl_s), None
-            )
+            [token] = _checked(await self._connections.run(scripts.LEASE, keys, holder, life), None)
             return Lease(int(token)) if int(token) else None
 
-        lease = await wait_for_lease(attempt, timeout_s)
-        try:
-            yield lease
-        finally:
+        async def keep(lease: Lease) -> bool:
+            found = await self._connections.run(scripts.RENEW, [key], lease.token, life)
+            return bool(_checked(found, None)[0])
+
+        async def leave(lease: Lease) -> None:
             # If the session is gone, so is its lease.
             await self._connections.run(scripts.RELEASE, [key], lease.token)
+
+        async with held_lease(take, keep, leave, ttl_s=life, timeout_s=wait, renew=renew) as lease:
+            yield lease
 
     async def close(self) -> None:
         """See `SessionStore.close`."""
@@ -470,7 +483,8 @@ def _started(lease: Lease | None) -> tuple[object, object]:
 
 
 def _number(value: int | None) -> str:
-    return "" if value is None else str(value)
+    version = checked_version(value)
+    return "" if version is None else str(version)
 
 
 def _hash(content: bytes) -> bytes:
@@ -478,8 +492,8 @@ def _hash(content: bytes) -> bytes:
 
 
 def _bytes(text: str) -> bytes:
-    # What is looked for may be anything; what is kept was checked.
-    return text.encode("utf-8", "surrogatepass")
+    # What is looked for may be any text; what is kept was checked.
+    return sought("an id", text).encode("utf-8", "surrogatepass")
 
 
 def _text(content: bytes) -> str:

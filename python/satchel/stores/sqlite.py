@@ -14,21 +14,19 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from satchel._arguments import fraction, invalid, one_of, whole_number
-from satchel.errors import StoreError
+from satchel.stores._sqlite_log import add_rows, copy_rows, cut_rows, read_rows
 from satchel.stores._sqlite_rows import (
-    DEFLATED,
-    EVENT,
     INFO,
     Row,
     content_of,
     fresh_places,
-    inflated,
+    is_storable,
     known,
     names_of,
     packed,
@@ -45,12 +43,18 @@ from satchel.stores.base import (
     Value,
     check_id,
     checked_entries,
+    checked_life,
     checked_limit,
+    checked_pages,
+    checked_version,
+    checked_wait,
     conflict,
     exists,
-    wait_for_lease,
+    held_lease,
+    sought,
     wrong_user,
 )
+from satchel.stores.entries import EVENT, Entries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -64,7 +68,6 @@ Durability = Literal["process", "power"]
 _T = TypeVar("_T")
 
 _SYNCHRONOUS: Final = {"process": "NORMAL", "power": "FULL"}
-_KINDS: Final[tuple[Literal["message", "event"], ...]] = ("message", "event")
 
 
 class SQLiteStore:
@@ -146,6 +149,8 @@ class SQLiteStore:
         check_id("session_id", session_id)
         if user_id is not None:
             check_id("user_id", user_id)
+        if ttl_s is not None:
+            checked_life("ttl_s", ttl_s)
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> SessionInfo:
@@ -192,21 +197,20 @@ class SQLiteStore:
             form | EVENT if entry.kind == "event" else form
             for entry, (form, _) in zip(given, contents, strict=True)
         ]
+        sought("session_id", session_id)
+        expected = checked_version(expected_version)
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> SessionInfo:
-            row = known(connection, session_id, now, expected_version, lease)
+            row = known(connection, session_id, now, expected, lease)
             chosen = list(range(len(given)))
             if any(entry.key is not None for entry in given):
                 chosen = fresh_places(connection, row.number, given)
-            start = (row.number << 32) + row.info.length + 1
-            connection.executemany(
-                "INSERT INTO entries VALUES (?, ?, ?, ?, ?)",
-                [
-                    (start + place, row.number, forms[index], given[index].key, contents[index][1])
-                    for place, index in enumerate(chosen)
-                ],
-            )
+            rows = [
+                (number, forms[index], contents[index][1], given[index].key)
+                for number, index in enumerate(chosen, row.info.length + 1)
+            ]
+            add_rows(connection, row.number, row.info.length, rows)
             return row.written(connection, now, len(chosen), row.info.length + len(chosen))
 
         return await self._writer.run(work)
@@ -215,27 +219,21 @@ class SQLiteStore:
         self, session_id: str, *, after: int = 0, limit: int | None = None
     ) -> list[Entry]:
         """See `SessionStore.read`."""
-        start = whole_number("after", after)
-        most = checked_limit(limit)
+        start, most = whole_number("after", after), checked_limit(limit)
 
         def work(connection: sqlite3.Connection, row: Row) -> list[Entry]:
             end = row.info.length if most is None else min(row.info.length, start + most)
-            if end <= start:
-                return []
-            base = row.number << 32
-            rows: list[tuple[int, bytes, str | None]] = connection.execute(
-                "SELECT form, payload, key FROM entries WHERE id > ? AND id <= ? ORDER BY id",
-                (base + start, base + end),
-            ).fetchall()
-            if len(rows) != end - start:
-                message = f"{end - start - len(rows)} entries of the session are missing"
-                raise StoreError(message, code="store_corrupt")
-            return [
-                Entry(_KINDS[form], payload, key, number)
-                if form < DEFLATED
-                else Entry(_KINDS[form & EVENT], inflated(payload, number), key, number)
-                for number, (form, payload, key) in enumerate(rows, start + 1)
-            ]
+            return read_rows(connection, row.number, start, end).listed()
+
+        return await self._read(session_id, work)
+
+    async def load(self, session_id: str, *, after: int = 0, limit: int | None = None) -> Entries:
+        """See `LoadingStore.load`."""
+        start, most = whole_number("after", after), checked_limit(limit)
+
+        def work(connection: sqlite3.Connection, row: Row) -> Entries:
+            end = row.info.length if most is None else min(row.info.length, start + most)
+            return read_rows(connection, row.number, start, end)
 
         return await self._read(session_id, work)
 
@@ -249,17 +247,15 @@ class SQLiteStore:
     ) -> SessionInfo:
         """See `SessionStore.truncate`."""
         whole_number("length", length)
+        sought("session_id", session_id)
+        expected = checked_version(expected_version)
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> SessionInfo:
-            row = known(connection, session_id, now, expected_version, lease)
+            row = known(connection, session_id, now, expected, lease)
             if length >= row.info.length:
                 return row.written(connection, now, 0, row.info.length)
-            base = row.number << 32
-            connection.execute(
-                "DELETE FROM entries WHERE id > ? AND id <= ?",
-                (base + length, base + row.info.length),
-            )
+            cut_rows(connection, row.number, length)
             return row.written(connection, now, 1, length)
 
         return await self._writer.run(work)
@@ -269,6 +265,7 @@ class SQLiteStore:
     ) -> SessionInfo:
         """See `SessionStore.branch`."""
         check_id("target_id", target_id)
+        sought("session_id", session_id)
         whole_number("length", length)
         now = self._clock()
 
@@ -290,12 +287,7 @@ class SQLiteStore:
             )
             branch = known(connection, target_id, now)
             number = branch.number
-            base = row.number << 32
-            connection.execute(
-                "INSERT INTO entries SELECT id + ?, ?, form, key, payload FROM entries "
-                "WHERE id > ? AND id <= ?",
-                ((number << 32) - base, number, base, base + kept),
-            )
+            copy_rows(connection, row.number, number, kept)
             connection.execute(
                 "INSERT INTO contents SELECT ?, is_page, name, version, form, payload "
                 "FROM contents WHERE session = ? AND is_page = 1",
@@ -307,6 +299,7 @@ class SQLiteStore:
 
     async def get_value(self, session_id: str, name: str) -> Value | None:
         """See `SessionStore.get_value`."""
+        sought("name", name)
 
         def work(connection: sqlite3.Connection, row: Row) -> Value | None:
             return content_of(connection, row.number, 0, name)
@@ -324,6 +317,8 @@ class SQLiteStore:
     ) -> int:
         """See `SessionStore.put_value`."""
         check_id("name", name)
+        sought("session_id", session_id)
+        expected = checked_version(expected_version)
         [(form, content)] = await packed([payload])
         now = self._clock()
 
@@ -334,8 +329,8 @@ class SQLiteStore:
                 (row.number, name),
             ).fetchone()
             version = 0 if found is None else int(found[0])
-            if expected_version is not None and expected_version != version:
-                raise conflict(version, expected_version)
+            if expected is not None and expected != version:
+                raise conflict(version, expected)
             connection.execute(
                 "INSERT INTO contents VALUES (?, 0, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
                 "version = excluded.version, form = excluded.form, payload = excluded.payload",
@@ -352,8 +347,9 @@ class SQLiteStore:
 
     async def put_pages(self, session_id: str, pages: Mapping[str, bytes]) -> None:
         """See `SessionStore.put_pages`."""
-        pointers = [check_id("pointer", pointer) for pointer in pages]
-        contents = await packed(pages.values())
+        sought("session_id", session_id)
+        given = checked_pages(pages)
+        contents = await packed(given.values())
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> None:
@@ -362,7 +358,7 @@ class SQLiteStore:
                 "INSERT INTO contents VALUES (?, 1, ?, 1, ?, ?) ON CONFLICT DO NOTHING",
                 [
                     (row.number, pointer, form, content)
-                    for pointer, (form, content) in zip(pointers, contents, strict=True)
+                    for pointer, (form, content) in zip(given, contents, strict=True)
                 ],
             )
             row.renew(connection, now)
@@ -371,6 +367,7 @@ class SQLiteStore:
 
     async def get_page(self, session_id: str, pointer: str) -> bytes | None:
         """See `SessionStore.get_page`."""
+        sought("pointer", pointer)
 
         def work(connection: sqlite3.Connection, row: Row) -> bytes | None:
             found = content_of(connection, row.number, 1, pointer)
@@ -386,19 +383,23 @@ class SQLiteStore:
         self, *, user_id: str | None = None, after: str | None = None, limit: int = 100
     ) -> list[SessionInfo]:
         """See `SessionStore.list_sessions`."""
-        most = checked_limit(limit)
+        most = whole_number("limit", limit)
+        if user_id is not None and not is_storable(sought("user_id", user_id)):
+            return []
+        # As bytes: what it comes after may be a text that cannot be stored.
+        behind = "" if after is None else sought("after", after)
         now = self._clock()
         whose = "" if user_id is None else "user_id = :user AND "
 
         def work(connection: sqlite3.Connection) -> list[SessionInfo]:
             rows = connection.execute(
-                f"SELECT {INFO} FROM sessions WHERE {whose}session_id > :after "  # noqa: S608 - constants
+                f"SELECT {INFO} FROM sessions WHERE {whose}session_id > CAST(:after AS TEXT) "  # noqa: S608 - constants
                 "AND (expires_at IS NULL OR expires_at > :now) ORDER BY session_id LIMIT :most",
                 {
                     "user": user_id,
-                    "after": after or "",
+                    "after": behind.encode("utf-8", "surrogatepass"),
                     "now": now,
-                    "most": -1 if most is None else most,
+                    "most": most,
                 },
             )
             return [SessionInfo(*row[:8]) for row in rows]
@@ -407,6 +408,7 @@ class SQLiteStore:
 
     async def delete(self, session_id: str) -> bool:
         """See `SessionStore.delete`."""
+        sought("session_id", session_id)
         now = self._clock()
 
         def work(connection: sqlite3.Connection) -> bool:
@@ -420,9 +422,17 @@ class SQLiteStore:
 
     @asynccontextmanager
     async def lease(
-        self, session_id: str, *, ttl_s: float = 30.0, timeout_s: float = 30.0
+        self,
+        session_id: str,
+        *,
+        ttl_s: float = 30.0,
+        timeout_s: float = 30.0,
+        renew: bool = True,
     ) -> AsyncGenerator[Lease]:
         """See `SessionStore.lease`."""
+        sought("session_id", session_id)
+        life = checked_life("ttl_s", ttl_s)
+        wait = checked_wait("timeout_s", timeout_s)
 
         def take(connection: sqlite3.Connection) -> Lease | None:
             now = self._clock()
@@ -434,29 +444,41 @@ class SQLiteStore:
             ).fetchone()
             connection.execute(
                 "UPDATE sessions SET lease_token = ?, lease_ends = ? WHERE number = ?",
-                (token, now + ttl_s, row.number),
+                (token, now + life, row.number),
             )
             return Lease(token)
 
-        def leave(connection: sqlite3.Connection) -> None:
+        def put_off(connection: sqlite3.Connection, token: int) -> bool:
+            now = self._clock()
+            done = connection.execute(
+                "UPDATE sessions SET lease_ends = ? "
+                "WHERE session_id = ? AND lease_token = ? AND lease_ends > ?",
+                (now + life, session_id, token, now),
+            )
+            return done.rowcount > 0
+
+        def give_back(connection: sqlite3.Connection, token: int) -> None:
             connection.execute(
                 "UPDATE sessions SET lease_token = NULL WHERE session_id = ? AND lease_token = ?",
-                (session_id, lease.token),
+                (session_id, token),
             )
 
-        lease = await wait_for_lease(lambda: self._writer.run(take), timeout_s)
-        try:
+        async with held_lease(
+            lambda: self._writer.run(take),
+            lambda lease: self._writer.run(partial(put_off, token=lease.token)),
+            lambda lease: self._writer.run(partial(give_back, token=lease.token)),
+            ttl_s=life,
+            timeout_s=wait,
+            renew=renew,
+        ) as lease:
             yield lease
-        finally:
-            # Where that fails, the lease ends by itself.
-            with suppress(StoreError):
-                await asyncio.shield(self._writer.run(leave))
 
     async def close(self) -> None:
         """See `SessionStore.close`."""
         await asyncio.gather(self._reader.close(), self._writer.close())
 
     async def _read(self, session_id: str, work: Callable[[sqlite3.Connection, Row], _T]) -> _T:
+        sought("session_id", session_id)
         now = self._clock()
         return await self._reader.run(
             lambda connection: work(connection, known(connection, session_id, now))

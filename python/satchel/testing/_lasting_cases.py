@@ -130,7 +130,7 @@ async def one_at_a_time_has_the_lease(stage: Stage) -> None:
 async def who_lost_the_lease_is_refused(stage: Stage) -> None:
     store = stage.store()
     await store.open(stage.id())
-    async with store.lease(stage.id(), ttl_s=_LEASE_S) as late:
+    async with store.lease(stage.id(), ttl_s=_LEASE_S, renew=False) as late:
         await store.append(stage.id(), entries("a"), lease=late)
         await stage.wait(1.5 * _LEASE_S)
         await refused(store.append(stage.id(), entries("b"), lease=late), "lease_lost")

@@ -1,0 +1,242 @@
+"""Recall from many memories, beside raw queries of the same database on the same rows: a table.
+
+    python benches/python/bench_memory_scale.py [--items 100000] [--namespaces 1000]
+
+Memories of 8 to 30 words, drawn from 20,000 as unevenly as words are; the vectors of
+256 numbers follow the words. Two layouts: all in one namespace, and evenly over many, of which
+one is asked. The raw query is the cheapest that a program of its own would send: for PostgreSQL the
+ten nearest by pgvector's index, for SQLite the ten best by FTS5's BM25, each within the namespace.
+`Memory.recall` does both and more. Its embedder is timed with it and costs next to nothing here.
+PostgreSQL is started from its wheel, unless ``--url`` names one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sqlite3
+import sys
+import tempfile
+import time
+import zlib
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+import satchel
+from figures import Line, Samples, machine, table
+from satchel.memory import CallableEmbedder
+from satchel.memory.analysis import terms_of
+from satchel.memory.namespaces import path_end, path_of
+from satchel.memory.postgres_rows import vector_text
+from satchel.memory.sqlite_rows import match_of
+from satchel.testing import require_release
+
+# Where the servers of the tests are.
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "python"))
+
+from servers import PostgresServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from satchel.memory import Memory
+
+DIMENSION: Final = 256
+VOCABULARY: Final = 20_000
+BATCH: Final = 1_000
+TEN: Final = 10
+
+
+def words(rng: np.random.Generator, count: int) -> list[str]:
+    """Words with the frequencies of a language, about (Zipf)."""
+    ranks = np.minimum(rng.zipf(1.2, count), VOCABULARY)
+    return [f"w{rank:x}q" for rank in ranks.tolist()]
+
+
+def texts_of(items: int, seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [" ".join(words(rng, int(rng.integers(8, 31)))) for _ in range(items)]
+
+
+def embedded(texts: list[str]) -> NDArray[np.float32]:
+    """Sums of random vectors of the words."""
+    rows = [np.sum([_vector(word) for word in text.split()], axis=0) for text in texts]
+    return np.array(rows, np.float32).reshape(len(texts), DIMENSION)
+
+
+_KNOWN: Final[dict[str, NDArray[np.float32]]] = {}
+
+
+def _vector(word: str) -> NDArray[np.float32]:
+    if word not in _KNOWN:
+        rng = np.random.default_rng(zlib.crc32(word.encode()))
+        _KNOWN[word] = rng.standard_normal(DIMENSION).astype(np.float32)
+    return _KNOWN[word]
+
+
+async def filled(url: str, texts: Sequence[str], namespaces: int) -> Memory:
+    """A memory with all texts, evenly over the namespaces."""
+    memory = satchel.open_memory(
+        url, embedder=CallableEmbedder(embedded, name="words", dimension=DIMENSION), redactor=None
+    )
+    await memory.__aenter__()
+    per = -(-len(texts) // namespaces)
+    for number in range(namespaces):
+        own = texts[number * per : (number + 1) * per]
+        for start in range(0, len(own), BATCH):
+            await memory.remember(("scale", f"n{number}"), own[start : start + BATCH])
+    return memory
+
+
+async def timed(ask: Callable[[str], Any], queries: Sequence[str]) -> list[float]:
+    """Seconds of each query; the first ones warm up."""
+    found: list[float] = []
+    for query in [*queries[:3], *queries]:
+        begun = time.perf_counter()
+        await ask(query)
+        found.append(time.perf_counter() - begun)
+    return found[3:]
+
+
+def queries_of(texts: Sequence[str], count: int, seed: int = 1) -> list[str]:
+    """Five words of a text each."""
+    rng = Random(seed)  # noqa: S311 - not for secrets
+    return [" ".join(rng.sample(rng.choice(texts).split(), 5)) for _ in range(count)]
+
+
+async def sqlite_lines(texts: Sequence[str], namespaces: int, queries: int) -> list[Line]:
+    where = ("scale", f"n{namespaces // 2}")
+    per = -(-len(texts) // namespaces)
+    asked = queries_of(texts[namespaces // 2 * per :][:per], queries)
+    with tempfile.TemporaryDirectory(prefix="satchel-bench-") as folder:
+        path = Path(folder) / "m.db"
+        memory = await filled(f"sqlite:///{path}", texts, namespaces)
+        connection = sqlite3.connect(path)
+
+        async def raw(query: str) -> None:
+            rows = connection.execute(
+                "SELECT m.text FROM satchel_memory_terms AS t "
+                "JOIN satchel_memories AS m ON m.number = t.rowid "
+                "WHERE t.terms MATCH ? ORDER BY t.rank LIMIT 10",
+                [match_of(path_of(where), terms_of(query))],
+            ).fetchall()
+            assert rows
+
+        theirs = await timed(raw, asked)
+        ours = await timed(lambda query: memory.recall(where, query, k=TEN), asked)
+        connection.close()
+        await memory.close()
+    return [_line("sqlite", "FTS5, BM25 alone", (ours, theirs), len(texts), namespaces)]
+
+
+async def postgres_lines(
+    url: str, texts: Sequence[str], namespaces: int, queries: int
+) -> list[Line]:
+    import psycopg  # noqa: PLC0415 - an optional package
+
+    where = ("scale", f"n{namespaces // 2}")
+    per = -(-len(texts) // namespaces)
+    asked = queries_of(texts[namespaces // 2 * per :][:per], queries)
+    memory = await filled(url, texts, namespaces)
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute("ANALYZE")
+
+        async def raw(query: str) -> None:
+            path = path_of(where)
+            rows = await connection.execute(
+                "SELECT text FROM satchel_memories WHERE path >= %s AND path < %s "
+                "ORDER BY vector <#> %s::vector LIMIT 10",
+                [path, path_end(path), vector_text(_unit(embedded([query])[0]))],
+            )
+            assert await rows.fetchall()
+
+        theirs = await timed(raw, asked)
+        ours = await timed(lambda query: memory.recall(where, query, k=TEN), asked)
+        await connection.execute(
+            "DROP TABLE satchel_memories, satchel_memory_terms, satchel_memory_sizes, "
+            "satchel_memory_footing"
+        )
+    await memory.close()
+    return [_line("postgres", "pgvector alone", (ours, theirs), len(texts), namespaces)]
+
+
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = vector / max(float(np.linalg.norm(vector)), 1e-9)
+    return found
+
+
+def _line(
+    backend: str, rival: str, seconds: tuple[list[float], list[float]], items: int, namespaces: int
+) -> Line:
+    ours, theirs = seconds
+    what = f"recall of 10, {backend}, {items:,} memories in {namespaces:,} namespaces"
+    return Line(
+        f"memory/{backend}/{namespaces}",
+        what,
+        Samples.of_seconds("ms", ours),
+        rival,
+        Samples.of_seconds("ms", theirs),
+    )
+
+
+async def measured(
+    *, items: int, namespaces: int, queries: int, url: str | None, backends: Sequence[str]
+) -> list[Line]:
+    """All lines."""
+    texts = texts_of(items)
+    lines: list[Line] = []
+    for many in (1, namespaces):
+        if "sqlite" in backends:
+            lines += await sqlite_lines(texts, many, queries)
+        if "postgres" in backends and url is not None:
+            lines += await postgres_lines(url, texts, many, queries)
+    return lines
+
+
+def bench_memories_are_measured() -> None:
+    """Once and small, for the suite: what is measured is right, how long it takes is nobody's."""
+    lines = asyncio.run(measured(items=300, namespaces=3, queries=2, url=None, backends=["sqlite"]))
+    assert [line.key for line in lines] == ["memory/sqlite/1", "memory/sqlite/3"]
+    assert all(line.ours.median > 0 for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--items", type=int, default=20_000)
+    parser.add_argument("--namespaces", type=int, default=1_000)
+    parser.add_argument("--queries", type=int, default=40)
+    parser.add_argument("--url", help="of a PostgreSQL database for the purpose")
+    parser.add_argument("--backend", action="append", choices=["sqlite", "postgres"])
+    chosen = parser.parse_args()
+    require_release()
+    backends = chosen.backend or ["sqlite", "postgres"]
+    server = None
+    if "postgres" in backends and chosen.url is None:
+        server = PostgresServer().start()
+    try:
+        lines = asyncio.run(
+            measured(
+                items=chosen.items,
+                namespaces=chosen.namespaces,
+                queries=chosen.queries,
+                url=server.url() if server is not None else chosen.url,
+                backends=backends,
+            )
+        )
+    finally:
+        if server is not None:
+            server.stop()
+    print(machine())
+    print()
+    print(table(lines))
+
+
+if __name__ == "__main__":
+    main()
