@@ -11,6 +11,7 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+from satchel.langchain.counting import newest_fitting
 from satchel.langchain.form import runnable_form
 from satchel.langchain.metering import Meter, meter_of
 from satchel.langchain.options import Options
@@ -107,6 +108,17 @@ def trim_messages(
         >>> trim_messages(history, max_tokens=12, token_counter="approximate") == history[1:]
         True
     """
+    if (
+        strategy == "last"
+        and isinstance(token_counter, str)
+        and token_counter == "approximate"
+        and type(messages) is list
+        and not (allow_partial or end_on or start_on or include_system or keep_steps)
+        and not (pin != () or tools or reserve_tokens or strict or report)
+        and (kept := newest_fitting(messages, max_tokens)) is not None
+    ):
+        # What most agents ask for at every step, without a detour.
+        return kept
     options = Options(
         max_tokens=max_tokens,
         token_counter=token_counter,

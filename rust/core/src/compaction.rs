@@ -4,6 +4,7 @@
 //! what is left exceeds `trigger × (budget − pinned)`, levels fall until it is within
 //! `target × (budget − pinned)`, which is a ceiling, not a quota. The newest step never goes.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::dialect::form::OPENER;
@@ -38,7 +39,6 @@ pub fn check_boundary<T: Text>(
     let Some(Pressure { room, free, cause }) = pressure(plan, transcript, settings) else {
         return Ok(None);
     };
-    index.advance(transcript, at);
     let policy = &settings.policy;
     let share = if transcript.is_conversation() {
         policy.target_of_conversation(free)
@@ -48,7 +48,7 @@ pub fn check_boundary<T: Text>(
     let compaction = Compaction {
         transcript,
         settings,
-        index,
+        index: RefCell::new(index),
         at,
         room,
         free,
@@ -220,7 +220,8 @@ fn shown_tokens(plan: &Plan, entries: &[usize]) -> u64 {
 struct Compaction<'a, T> {
     transcript: &'a Transcript<T>,
     settings: &'a Settings,
-    index: &'a Index,
+    /// Read up to `at` by the first choice of lines; whoever drops whole steps never asks it.
+    index: RefCell<&'a mut Index>,
     at: usize,
     room: u64,
     free: u64,
@@ -389,20 +390,25 @@ impl<T: Text> Compaction<'_, T> {
             free: self.free,
             budget: self.settings.budget,
         };
+        let mut index = self.index.borrow_mut();
+        index.advance(self.transcript, self.at);
+        let mut memo = std::mem::take(&mut index.memo);
         let outcome = keep(
             self.transcript,
             self.settings,
-            self.index,
+            &index,
+            &mut memo,
             plan,
             &soft,
             room,
             squeeze,
-        )?;
-        self.apply(plan, outcome);
+        );
+        index.memo = memo;
+        self.apply(plan, outcome?, index.is_dialogue());
         Ok(())
     }
 
-    fn apply(&self, plan: &mut Plan, outcome: Outcome) {
+    fn apply(&self, plan: &mut Plan, outcome: Outcome, is_dialogue: bool) {
         let mut gone = Vec::new();
         for kept in outcome.steps {
             let step = plan.shown[kept.shown].step;
@@ -427,7 +433,7 @@ impl<T: Text> Compaction<'_, T> {
             plan.decide(step, kept.level, reason);
         }
         plan.density = outcome.density;
-        plan.judged = (self.transcript.len() as u32, self.index.is_dialogue());
+        plan.judged = (self.transcript.len() as u32, is_dialogue);
         plan.worth = (outcome.value, outcome.upper_bound);
         self.remove(plan, &gone);
         plan.sum();

@@ -201,6 +201,24 @@ impl<T: Text> WorkingSet<T> {
     pub fn append(&mut self, mut messages: Vec<Message<T>>) -> Result<()> {
         self.transcript.check(&messages)?;
         let overheads = self.count(&mut messages)?;
+        self.take_in(messages, overheads)
+    }
+
+    /// Appends messages whose parts are counted, with what each takes beside its parts; on an error
+    /// the state is unusable.
+    ///
+    /// # Errors
+    /// As [`WorkingSet::append`].
+    pub(crate) fn append_counted(
+        &mut self,
+        messages: Vec<Message<T>>,
+        overheads: Vec<u32>,
+    ) -> Result<()> {
+        self.transcript.check_sizes(&messages, &overheads)?;
+        self.take_in(messages, overheads)
+    }
+
+    fn take_in(&mut self, messages: Vec<Message<T>>, overheads: Vec<u32>) -> Result<()> {
         // From here on only a foreign counter can fail, at the texts that a compaction makes.
         let foreign = self.settings.counter.foreign_source().is_some();
         let undo = foreign.then(|| {

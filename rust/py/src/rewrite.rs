@@ -117,15 +117,8 @@ impl PyRewriter {
         let output = run(py, || {
             let mut reader = Reader::rows(format_of(file_format)?, line);
             let mut out = Lines::new(self.0.clone(), source, form(columns));
-            let mut rest = &lines[..];
-            while !rest.is_empty() {
-                // A line at a time: what was read is written and dropped before the next.
-                let end = memchr(rest);
-                let (first, others) = rest.split_at(end);
-                out.take(reader.feed(first));
-                rest = others;
-            }
-            out.take(reader.finish());
+            // A line at a time: what was read is written and dropped before the next.
+            reader.feed_rows(&lines, |item| out.take([item]));
             Ok(out.finish())
         })?;
         given(py, output)
@@ -240,12 +233,6 @@ impl PyRewriteReader {
             Error::new(ErrorKind::ConcurrentUse, message)
         })
     }
-}
-
-/// One past the first line feed, or the end.
-fn memchr(bytes: &[u8]) -> usize {
-    let found = bytes.iter().position(|byte| *byte == b'\n');
-    found.map_or(bytes.len(), |at| at + 1)
 }
 
 fn form(columns: bool) -> Form {

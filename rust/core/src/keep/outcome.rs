@@ -348,7 +348,10 @@ impl<T: Text> Keeper<'_, T> {
         if !piece.is_call {
             let kept = shown.map(|edit| &edit.kept[..]);
             let content = &self.transcript.all_parts()[piece.part as usize];
-            spans = with_text(&content.body, |text| explained(text, &spans, kept));
+            spans = with_text(&content.body, |text| {
+                let mut memo = self.memo.borrow_mut();
+                explained(text, &spans, kept, || memo.units(piece.part, text))
+            });
         }
         // A line as short as the sign of a gap fills it, if it is still there.
         let slack = if shown.is_none() { GAP_BYTES } else { 0 };
@@ -358,7 +361,9 @@ impl<T: Text> Keeper<'_, T> {
             return None;
         }
         let names = if spans.is_empty() && !piece.is_call {
-            self.likely_names(piece)
+            let mut likely = self.likely.borrow_mut();
+            let names = likely.entry(piece.part);
+            names.or_insert_with(|| self.likely_names(piece)).clone()
         } else {
             Vec::new()
         };
