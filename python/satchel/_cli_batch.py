@@ -54,6 +54,9 @@ def rewrite(
     pages: Annotated[
         str | None, typer.Option(help="Write what left the windows, by pointer, to this file.")
     ] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Replace personal data and secrets by placeholders.")
+    ] = False,
     on_error: Annotated[
         str, typer.Option(help="What to do about a bad record: reject, or raise.")
     ] = "reject",
@@ -88,6 +91,7 @@ def rewrite(
                 report=report,
                 rejects=rejects,
                 pages=pages,
+                redact=redact,
                 on_error=_on_error(on_error),
                 threads=threads,
                 restart=restart,

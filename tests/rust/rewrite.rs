@@ -5,6 +5,7 @@ use std::sync::Arc;
 use satchel_core::dialect::Traits;
 use satchel_core::policy::Policy;
 use satchel_core::readers::{Reader, has_rows, read};
+use satchel_core::redact::Kinds;
 use satchel_core::replay::Limit;
 use satchel_core::rewrite::{At, Form, Lines, Options, Output};
 use satchel_core::strategy::price::Prices;
@@ -23,6 +24,7 @@ fn options(limit: Limit, at: At) -> Arc<Options> {
         prices: Prices::default(),
         price: None,
         pages: false,
+        redact: Kinds::NONE,
     })
 }
 

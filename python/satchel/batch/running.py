@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
 
-    from satchel.batch.options import At, OnError, Settings
+    from satchel.batch.options import At, OnError, Redact, Settings
     from satchel.batch.summary import Summary
     from satchel.batch.units import Output, Unit
     from satchel.counting import Counter
@@ -82,6 +82,7 @@ def rewrite(
     report: AnyPath | None = None,
     rejects: AnyPath | None = None,
     pages: AnyPath | None = None,
+    redact: Redact = False,
     on_error: OnError = "reject",
     threads: int | None = None,
     restart: bool = False,
@@ -122,6 +123,9 @@ def rewrite(
             its place and its text, so that what a window points to can be looked up by ``source``,
             ``line``, ``conversation`` and ``pointer``. Without it the originals are in the input,
             whose place the report names.
+        redact: True replaces personal data and secrets in everything that is written by typed
+            placeholders, the same in a whole conversation, as `satchel.redact` finds them; or the
+            kinds to replace. Tokens are counted without them.
         on_error: ``"reject"`` goes on, ``"raise"`` stops at the first; the outputs so far stay, and
             the next call with the same arguments goes on before it.
         threads: how many; default: one for each core.
@@ -150,6 +154,7 @@ def rewrite(
         counter=counter,
         pages=pages is not None,
         file_format=format,
+        redact=redact,
     )
     target = Path(out)
     named = {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::dialect::form::OPENER;
 use crate::error::Result;
-use crate::keep::{Outcome, Room, Squeeze, keep};
+use crate::keep::{Outcome, Room, Squeeze, keep, shorten};
 use crate::level::{Level, Reason};
 use crate::message::Role;
 use crate::node::Text;
@@ -220,7 +220,7 @@ fn shown_tokens(plan: &Plan, entries: &[usize]) -> u64 {
 struct Compaction<'a, T> {
     transcript: &'a Transcript<T>,
     settings: &'a Settings,
-    /// Read up to `at` by the first choice of lines; whoever drops whole steps never asks it.
+    /// Read up to `at` by the first choice of lines; policies that rank nothing never ask it.
     index: RefCell<&'a mut Index>,
     at: usize,
     room: u64,
@@ -253,7 +253,10 @@ impl<T: Text> Compaction<'_, T> {
             if is_done || self.total(plan) <= self.room {
                 continue;
             }
-            self.adapt(plan, squeeze)?;
+            match self.settings.policy.strategy {
+                Strategy::Adaptive | Strategy::ClearToolUses => self.adapt(plan, squeeze)?,
+                Strategy::SlidingWindow | Strategy::TokenWindow => self.shorten(plan, squeeze)?,
+            }
             self.settle_root(plan)?;
             settle_opener(plan, self.transcript, self.settings)?;
             plan.sum();
@@ -384,12 +387,7 @@ impl<T: Text> Compaction<'_, T> {
     /// A level for every soft step: as much value as the target holds.
     fn adapt(&self, plan: &mut Plan, squeeze: Squeeze) -> Result<()> {
         let soft = self.soft(plan);
-        let fixed = self.fixed(plan, &soft)?;
-        let room = Room {
-            target: self.target().saturating_sub(fixed),
-            free: self.free,
-            budget: self.settings.budget,
-        };
+        let room = self.room_of(plan, &soft)?;
         let mut index = self.index.borrow_mut();
         index.advance(self.transcript, self.at);
         let mut memo = std::mem::take(&mut index.memo);
@@ -405,6 +403,24 @@ impl<T: Text> Compaction<'_, T> {
         );
         index.memo = memo;
         self.apply(plan, outcome?, index.is_dialogue());
+        Ok(())
+    }
+
+    fn room_of(&self, plan: &Plan, soft: &[usize]) -> Result<Room> {
+        Ok(Room {
+            target: self.target().saturating_sub(self.fixed(plan, soft)?),
+            free: self.free,
+            budget: self.settings.budget,
+        })
+    }
+
+    /// What must stay gets shorter, without a look at what it says.
+    fn shorten(&self, plan: &mut Plan, squeeze: Squeeze) -> Result<()> {
+        let soft = self.soft(plan);
+        let room = self.room_of(plan, &soft)?;
+        let (transcript, settings) = (self.transcript, self.settings);
+        let outcome = shorten(transcript, settings, plan, &soft, room, squeeze)?;
+        self.apply(plan, outcome, false);
         Ok(())
     }
 

@@ -7,6 +7,7 @@
 
 mod memo;
 mod outcome;
+mod plain;
 mod rules;
 mod structure;
 
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub(crate) use self::memo::Memo;
+pub(crate) use self::plain::shorten;
 use self::rules::{Ruling, rulings};
 
 use crate::coverage::{Group, Instance, Line};

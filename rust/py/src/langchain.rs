@@ -130,6 +130,7 @@ fn fields_of<'py>(message: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
 }
 
 /// [`fields_of`], as the call before found them, if they are still the message's.
+#[allow(deprecated, reason = "what replaces `get_refcnt` is unsafe code")]
 fn fields_again<'py>(
     message: &Bound<'py, PyAny>,
     index: usize,

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
+use super::plain::lowered;
 use super::rules::Ruling;
 use super::structure::explained;
-use super::{FRAGMENT_BYTES, GAP_BYTES, Keeper, Kept, Outcome, Piece, Placed, Squeeze, Step, UNIT};
+use super::{FRAGMENT_BYTES, GAP_BYTES, Keeper, Kept, Outcome, Piece, Placed, Squeeze, UNIT};
 use crate::coverage::{Cover, Instance, Line, cover, worth};
 use crate::elements::Elements;
 use crate::error::Result;
 use crate::level::Level;
 use crate::node::Text;
-use crate::plan::Shown;
 use crate::salience::index::{is_read, scan};
 use crate::shrink::{PartEdit, Span, Wanted, edited, with_text};
 
@@ -299,7 +299,10 @@ impl<T: Text> Keeper<'_, T> {
                 fresh.push(edit);
             }
             let kept = if is_open[group] {
-                self.lowered(step, shown, fresh)
+                Kept {
+                    is_recent: step.is_recent,
+                    ..lowered(self.transcript, step.shown, shown, fresh)
+                }
             } else {
                 Kept {
                     shown: step.shown,
@@ -400,45 +403,5 @@ impl<T: Text> Keeper<'_, T> {
             let names = found.into_iter().map(|(_, _, name)| name.to_owned());
             names.take(NAMES).collect()
         })
-    }
-
-    /// A step with new edits, of those that save tokens.
-    fn lowered(&self, step: &Step, shown: &Shown, fresh: Vec<PartEdit>) -> Kept {
-        let mut edits: Vec<PartEdit> = shown.edits.to_vec();
-        let mut tokens = shown.tokens;
-        let mut changed = false;
-        for edit in fresh {
-            match edits.binary_search_by_key(&edit.part, |edit| edit.part) {
-                Ok(at) => {
-                    if edit.tokens < edits[at].tokens {
-                        tokens -= edits[at].tokens - edit.tokens;
-                        edits[at] = edit;
-                        changed = true;
-                    }
-                }
-                Err(at) => {
-                    let before = self.transcript.all_parts()[edit.part as usize].tokens;
-                    if edit.tokens < before {
-                        tokens -= before - edit.tokens;
-                        edits.insert(at, edit);
-                        changed = true;
-                    }
-                }
-            }
-        }
-        let level = if !changed {
-            shown.level
-        } else if edits.iter().all(|edit| edit.kept.is_empty()) {
-            Level::Stub
-        } else {
-            Level::Trimmed
-        };
-        Kept {
-            shown: step.shown,
-            level: level.min(shown.level),
-            tokens,
-            edits,
-            is_recent: step.is_recent,
-        }
     }
 }

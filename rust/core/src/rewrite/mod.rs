@@ -12,6 +12,7 @@ mod boundary;
 mod history;
 mod lines;
 mod pages;
+mod redaction;
 mod report;
 mod unbound;
 
@@ -36,6 +37,7 @@ use crate::plan::Settings;
 use crate::policy::Policy;
 use crate::readers::Conversation;
 use crate::readers::json::{Json, JsonText};
+use crate::redact::Kinds;
 use crate::replay::Limit;
 use crate::strategy::price::Prices;
 use crate::tokens::Counter;
@@ -67,6 +69,8 @@ pub struct Options {
     pub price: Option<Price>,
     /// Whether the content that left a window is listed.
     pub pages: bool,
+    /// What is replaced by placeholders before anything else happens.
+    pub redact: Kinds,
 }
 
 /// One window of a conversation.
@@ -106,6 +110,7 @@ pub struct Rewritten {
 /// # use satchel_core::dialect::{Dialect, Traits};
 /// # use satchel_core::policy::Policy;
 /// # use satchel_core::readers::read;
+/// # use satchel_core::redact::Kinds;
 /// # use satchel_core::replay::Limit;
 /// # use satchel_core::rewrite::{At, Options, rewrite};
 /// # use satchel_core::strategy::price::Prices;
@@ -125,6 +130,7 @@ pub struct Rewritten {
 ///     prices: Prices::default(),
 ///     price: None,
 ///     pages: false,
+///     redact: Kinds::NONE,
 /// };
 /// let found = rewrite(conversation, &options).unwrap();
 /// assert_eq!(found.system.unwrap().as_str(), Some("Be brief."));
@@ -132,6 +138,7 @@ pub struct Rewritten {
 /// ```
 pub fn rewrite(conversation: Conversation, options: &Options) -> Result<Rewritten> {
     let mut source = Source::of(conversation)?;
+    let redacted = (options.redact != Kinds::NONE).then(|| source.redact(options.redact));
     let mut read = source.read();
     let violations = source.errors(&source.messages, &read, options.traits);
     let mut losses = Vec::new();
@@ -153,6 +160,7 @@ pub fn rewrite(conversation: Conversation, options: &Options) -> Result<Rewritte
         window.report.violations = violations;
         window.report.repaired |= repaired;
         window.report.losses.clone_from(&losses);
+        window.report.redacted = redacted;
     }
     Ok(Rewritten {
         dialect: source.dialect,
@@ -198,6 +206,17 @@ impl Source {
             system: conversation.system.filter(|system| !system.is_null()),
             tools: conversation.tools.filter(|tools| !tools.is_null()),
         })
+    }
+
+    /// Takes personal data and secrets out; how many values there were.
+    fn redact(&mut self, kinds: Kinds) -> u64 {
+        // As one list, from which signed reasoning may go.
+        let mut messages = Json::List(std::mem::take(&mut self.messages));
+        let outside = [&mut self.system, &mut self.tools];
+        let outside = outside.into_iter().flatten();
+        let count = redaction::redact(outside.chain([&mut messages]), kinds);
+        self.messages = messages.into_items();
+        count
     }
 
     /// The messages as parts. Each is read once, for lint and planner alike.
@@ -444,6 +463,7 @@ fn window(
         violations_left: if is_mended { errors(&messages) } else { 0 },
         repaired: is_mended,
         losses: Vec::new(),
+        redacted: None,
         cost_before: cost(tokens_before),
         cost_after: cost(tokens),
     };

@@ -264,8 +264,13 @@ impl Parser<'_> {
     fn unit(&self, at: usize) -> Option<u16> {
         match self.bytes.get(at..at + 6)? {
             [b'\\', b'u', digits @ ..] => digits.iter().try_fold(0_u16, |unit, digit| {
-                let digit = char::from(*digit).to_digit(16)?;
-                Some((unit << 4) | u16::try_from(digit).ok()?)
+                let value = match digit {
+                    b'0'..=b'9' => digit - b'0',
+                    b'a'..=b'f' => digit - b'a' + 10,
+                    b'A'..=b'F' => digit - b'A' + 10,
+                    _ => return None,
+                };
+                Some((unit << 4) | u16::from(value))
             }),
             _ => None,
         }
