@@ -114,3 +114,15 @@ fn what_cannot_be_read_is_a_reject_with_its_line() {
     assert!(At::from_name("turn:0").is_err());
     assert_eq!(At::from_name("turn:-2").unwrap(), At::Turn(-2));
 }
+
+#[test]
+fn lines_that_are_not_copied_are_the_same_lines() {
+    let file = format!("{}\n\nbroken\n{}", row(3), row(4));
+    let mut fed = Reader::rows(None, 5);
+    let mut items = fed.feed(file.as_bytes());
+    items.extend(fed.finish());
+    let mut taken = Vec::new();
+    Reader::rows(None, 5).feed_rows(file.as_bytes(), |item| taken.push(item));
+    assert_eq!(taken, items);
+    assert_eq!(taken.len(), 3);
+}

@@ -143,7 +143,7 @@ class Estimate:
 
 
 def newest_fitting(messages: list[Any], budget: object) -> list[BaseMessage] | None:
-    """The newest messages that fit by the estimate's own figures; None if it takes a closer look."""
+    """The newest messages that fit by the estimate as it is; None if it takes a closer look."""
     if type(budget) is not int or not -_LARGEST < budget < _LARGEST:
         return None
     count = len(messages)

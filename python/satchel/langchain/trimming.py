@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from satchel.langchain.counting import newest_fitting
 from satchel.langchain.form import runnable_form
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["atrim_messages", "trim_messages"]
 
 _T = TypeVar("_T")
+_ESTIMATE: Final = "approximate"
 
 
 @runnable_form
@@ -111,7 +112,7 @@ def trim_messages(
     if (
         strategy == "last"
         and isinstance(token_counter, str)
-        and token_counter == "approximate"
+        and token_counter == _ESTIMATE
         and type(messages) is list
         and not (allow_partial or end_on or start_on or include_system or keep_steps)
         and not (pin != () or tools or reserve_tokens or strict or report)
