@@ -60,6 +60,9 @@ def rewrite(
         list[str] | None,
         typer.Option(help="Folder key (key=value/) to partition OUT by; may be given again."),
     ] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Replace personal data and secrets by placeholders.")
+    ] = False,
     on_error: Annotated[
         str, typer.Option(help="What to do about a bad record: reject, or raise.")
     ] = "reject",
@@ -122,6 +125,7 @@ def rewrite(
                 rejects=rejects,
                 pages=pages,
                 partition_by=partition_by or (),
+                redact=redact,
                 on_error=_on_error(on_error),
                 engine=engine_of(engine),
                 staging=staging,

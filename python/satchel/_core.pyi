@@ -663,6 +663,7 @@ class Rewriter:
         prices: str,
         price: tuple[float, int | None, float] | None,
         pages: bool,
+        redact: list[str],
     ) -> Rewriter: ...
     def lines(
         self, lines: bytes, source: str, line: int, file_format: str | None, *, columns: bool

@@ -341,7 +341,8 @@ class Policy(BaseModel):
         name: name of the preset, or your own.
         strategy: ``adaptive`` keeps the lines that hold what is most likely needed again, per token
             and without doubles; what is kept of a step makes its level. ``sliding-window`` keeps
-            the newest ``max_messages`` messages, ``token-window`` the newest that fit.
+            the newest ``max_messages`` messages, ``token-window`` the newest that fit; neither
+            ranks anything, and what must stay but is too large keeps its head and its tail.
             ``clear-tool-uses`` makes old tool results lines with a pointer, as ``clearing`` says;
             where that is not enough for the budget it goes on as ``adaptive``. All of them keep the
             hard parts and page out the rest.

@@ -122,7 +122,7 @@ def redact(
         Redacted(email: 1, phone: 1)
     """
     _check_flag(keep_originals)
-    cleaned, rows = _core.redact_text(text, kinds=_names(kinds))
+    cleaned, rows = _core.redact_text(text, kinds=names_of(kinds))
     return _wrapped(text, cleaned, rows, keep_originals=keep_originals)
 
 
@@ -157,7 +157,7 @@ def redact_many(
     return [
         _wrapped(text, cleaned, rows, keep_originals=keep_originals)
         for text, (cleaned, rows) in zip(
-            originals, _core.redact_texts(originals, kinds=_names(kinds)), strict=True
+            originals, _core.redact_texts(originals, kinds=names_of(kinds)), strict=True
         )
     ]
 
@@ -169,7 +169,8 @@ def _check_flag(keep_originals: object) -> None:
         raise invalid(message)
 
 
-def _names(kinds: Iterable[str] | None) -> list[str]:
+def names_of(kinds: Iterable[str] | None) -> list[str]:
+    """The names of kinds, checked; None stands for all."""
     if kinds is None:
         return list(get_args(Group))
     return [one_of("kinds", kind, _ALL) for kind in plain_texts("kinds", kinds)]

@@ -6,9 +6,11 @@ import asyncio
 import random
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
@@ -18,6 +20,7 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.messages.utils import trim_messages as langchain_trim
 
 import satchel
 from langchain_cases import cases, history, step, types
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 COUNTER = satchel.counter("gpt-4o")
 ESTIMATE: Any = "approximate"
 TRIM: Any = trim_messages
+peer_trim: Any = langchain_trim
 
 
 def tool_run(calls: int = 3) -> list[BaseMessage]:
@@ -310,3 +314,70 @@ def test_random_cuts_of_a_tool_history_are_never_invalid() -> None:
         kept = TRIM(inputs, max_tokens=most, token_counter=len, keep_steps=True)
         chat = [as_chat(each) for each in kept]
         assert [v for v in satchel.lint(chat, "openai") if v.severity == "error"] == []
+
+
+# --- the short way --------------------------------------------------------------------------------
+
+
+def test_counts_follow_what_a_message_says_now() -> None:
+    messages: Any = [*tool_run(30), HumanMessage("the newest")]
+    options: dict[str, Any] = {"max_tokens": 200, "token_counter": ESTIMATE}
+    changes: list[Any] = [
+        lambda: setattr(messages[-1], "content", "longer " * 40),
+        lambda: setattr(messages[-2], "content", [{"type": "text", "text": "in blocks"}]),
+        lambda: messages[-2].content.append("and more " * 20),
+        lambda: messages[-3].tool_calls[0]["args"].update(n="x" * 200),
+        lambda: messages.append(AIMessage("done")),
+        lambda: messages.pop(0),
+        lambda: messages.__setitem__(5, HumanMessage("another")),
+    ]
+    for change in [lambda: None, *changes]:
+        change()
+        found = TRIM(messages, **options)
+        expected = peer_trim(messages, **options)
+        assert len(found) == len(expected) > 0
+        assert all(a is b for a, b in zip(found, expected, strict=True))
+
+
+def outcome(trim: Any, messages: list[BaseMessage], **options: Any) -> Any:
+    """The window as positions, or what was raised."""
+    try:
+        found = trim(messages, **options)
+    except Exception as error:  # noqa: BLE001 - whatever LangChain raises
+        return type(error)
+    return [next(at for at, one in enumerate(messages) if one is each) for each in found]
+
+
+@pytest.mark.parametrize("content", [None, 7, [{"type": "text", "text": None}], "goal"])
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_message_far_away_that_cannot_be_counted_is_noticed(content: Any, anew: bool) -> None:
+    messages = tool_run(30)
+    options: dict[str, Any] = {"max_tokens": 60, "token_counter": ESTIMATE}
+    before = TRIM(messages, **options)
+    assert before
+    fields: dict[str, Any] = dict(vars(messages[1]), content=content)
+    if anew:
+        # What was remembered of the message is not the message any more.
+        object.__setattr__(messages[1], "__dict__", fields)
+    else:
+        cast("Any", messages[1]).content = content
+    expected = outcome(peer_trim, messages, **options)
+    assert outcome(TRIM, messages, **options) == expected
+    assert isinstance(expected, list) or content != "goal"
+
+
+ARGUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(), ARGUMENTS, max_size=4))
+def test_calls_count_as_they_write_themselves(args: dict[str, Any]) -> None:
+    calls = [{"name": "f", "args": args, "id": "c"}]
+    messages: list[BaseMessage] = [HumanMessage("goal"), AIMessage("text", tool_calls=calls)]
+    count = count_tokens_approximately(messages)
+    for budget in (count - 1, count):
+        options: dict[str, Any] = {"max_tokens": budget, "token_counter": ESTIMATE}
+        assert TRIM(messages, **options) == peer_trim(messages, **options)

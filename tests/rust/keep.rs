@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use satchel_core::dialect::Dialect;
 use satchel_core::message::PartKind;
-use satchel_core::policy::Policy;
+use satchel_core::policy::{Policy, Strategy};
 use satchel_core::shrink::{Span, with_text};
 use satchel_core::working_set::WorkingSet;
 use serde_json::{Value as Json, json};
@@ -617,4 +617,76 @@ fn a_page_that_is_read_again_and_again_stays_readable_and_once() {
         .flat_map(|shown| shown.edits.iter());
     let old = edits.filter(|edit| edit.text.contains("vault_ledger_7 is in"));
     assert_eq!(old.count(), 0);
+}
+
+/// A call and its long result as the newest step, under a policy that drops whole steps.
+fn plain_window(
+    strategy: Strategy,
+    result: &str,
+    budget: u64,
+) -> (WorkingSet<Box<str>>, Vec<Json>) {
+    let policy = Policy {
+        strategy,
+        max_messages: (strategy == Strategy::SlidingWindow).then_some(100),
+        ..Policy::default()
+    };
+    let call = json!({"id": "c", "type": "function",
+        "function": {"name": "read_file", "arguments": "{\"path\": \"src/main.rs\"}"}});
+    let messages = vec![
+        json!({"role": "user", "content": "Fix it."}),
+        json!({"role": "assistant", "content": "An older reply."}),
+        json!({"role": "assistant", "content": null, "tool_calls": [call]}),
+        json!({"role": "tool", "tool_call_id": "c", "content": result}),
+    ];
+    let mut set = WorkingSet::new(settings(Dialect::OpenAi, budget, policy)).unwrap();
+    set.append(read(Dialect::OpenAi, &messages)).unwrap();
+    let figures = set.window(false).unwrap();
+    assert!(figures.tokens <= budget);
+    let window = render(&set, &messages);
+    (set, window)
+}
+
+#[test]
+fn what_policies_without_ranks_cannot_drop_keeps_its_head_and_tail() {
+    let lines: Vec<String> = (0..400)
+        .map(|line| format!("line_{line} of value_{line}"))
+        .collect();
+    for strategy in [Strategy::TokenWindow, Strategy::SlidingWindow] {
+        let (_, window) = plain_window(strategy, &lines.join("\n"), 600);
+        let result = window.last().unwrap()["content"].as_str().unwrap();
+        let kept: Vec<&str> = result
+            .lines()
+            .filter(|line| line.starts_with("line_"))
+            .collect();
+        assert!(kept.len() > 8, "{result}");
+        assert_eq!(
+            (kept.first(), kept.last()),
+            (Some(&&*lines[0]), Some(&&*lines[399]))
+        );
+        let calls = &window[window.len() - 2]["tool_calls"][0]["function"]["arguments"];
+        assert_eq!(calls, "{\"path\": \"src/main.rs\"}");
+    }
+}
+
+#[test]
+fn one_json_line_stays_json_without_ranks() {
+    let rows: Vec<Json> = (0..200)
+        .map(|row| json!({"id": row, "state": "open"}))
+        .collect();
+    let (_, window) = plain_window(
+        Strategy::TokenWindow,
+        &json!({ "rows": rows }).to_string(),
+        500,
+    );
+    let result = window.last().unwrap()["content"].as_str().unwrap();
+    let shown: Json = serde_json::from_str(result).unwrap();
+    assert!(shown["rows"].as_array().unwrap().len() > 2);
+}
+
+#[test]
+fn even_a_tiny_budget_is_kept_without_ranks() {
+    let long = "words without end ".repeat(2_000);
+    for budget in [150, 300, 1_000] {
+        plain_window(Strategy::TokenWindow, &long, budget);
+    }
 }

@@ -1,7 +1,7 @@
 //! Redaction over any bytes: spans, placeholders, and no content where it does not belong.
 
 use proptest::prelude::*;
-use satchel_core::redact::{Kind, Kinds, find, redact};
+use satchel_core::redact::{Kind, Kinds, Redactor, find, redact};
 
 fn cleaned(text: &str) -> String {
     String::from_utf8(redact(text.as_bytes(), Kinds::ALL).text).unwrap()
@@ -90,5 +90,44 @@ proptest! {
             prop_assert!(text.is_char_boundary(span.start) && text.is_char_boundary(span.end));
         }
         prop_assert!(!once.is_empty() || text.is_empty());
+    }
+}
+
+#[test]
+fn many_texts_share_their_numbers() {
+    let texts = [
+        "a@b.co and c@d.co",
+        "c@d.co, [EMAIL_1]",
+        "nothing",
+        "e@f.co a@b.co",
+    ];
+    let mut redactor = Redactor::new(Kinds::ALL);
+    for text in texts {
+        redactor.avoid(text.as_bytes());
+    }
+    let found = texts.map(|text| {
+        let redacted = redactor.redact(text.as_bytes());
+        redacted.map(|(text, count)| (String::from_utf8(text).unwrap(), count))
+    });
+    assert_eq!(
+        found,
+        [
+            Some(("[EMAIL_2] and [EMAIL_3]".into(), 2)),
+            Some(("[EMAIL_3], [EMAIL_1]".into(), 1)),
+            None,
+            Some(("[EMAIL_4] [EMAIL_2]".into(), 2)),
+        ]
+    );
+    assert!(!format!("{redactor:?}").contains("a@b.co"));
+}
+
+proptest! {
+    #[test]
+    fn one_text_among_many_is_a_text_alone(text in "[a-z@. \\[_0-9A-Z\\]=:-]{0,80}") {
+        let mut redactor = Redactor::new(Kinds::ALL);
+        redactor.avoid(text.as_bytes());
+        let many = redactor.redact(text.as_bytes()).map(|(text, _)| text);
+        let alone = redact(text.as_bytes(), Kinds::ALL);
+        prop_assert_eq!(many, (!alone.spans.is_empty()).then_some(alone.text));
     }
 }

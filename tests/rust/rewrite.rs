@@ -5,6 +5,7 @@ use std::sync::Arc;
 use satchel_core::dialect::Traits;
 use satchel_core::policy::Policy;
 use satchel_core::readers::{Reader, has_rows, read};
+use satchel_core::redact::Kinds;
 use satchel_core::replay::Limit;
 use satchel_core::rewrite::{At, Form, Lines, Options, Output};
 use satchel_core::strategy::price::Prices;
@@ -23,6 +24,7 @@ fn options(limit: Limit, at: At) -> Arc<Options> {
         prices: Prices::default(),
         price: None,
         pages: false,
+        redact: Kinds::NONE,
     })
 }
 
@@ -111,4 +113,16 @@ fn what_cannot_be_read_is_a_reject_with_its_line() {
     assert_eq!(output.first.unwrap().line, Some(2));
     assert!(At::from_name("turn:0").is_err());
     assert_eq!(At::from_name("turn:-2").unwrap(), At::Turn(-2));
+}
+
+#[test]
+fn lines_that_are_not_copied_are_the_same_lines() {
+    let file = format!("{}\n\nbroken\n{}", row(3), row(4));
+    let mut fed = Reader::rows(None, 5);
+    let mut items = fed.feed(file.as_bytes());
+    items.extend(fed.finish());
+    let mut taken = Vec::new();
+    Reader::rows(None, 5).feed_rows(file.as_bytes(), |item| taken.push(item));
+    assert_eq!(taken, items);
+    assert_eq!(taken.len(), 3);
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from satchel.batch.arrow import RecordBatch
-    from satchel.batch.options import At, OnError
+    from satchel.batch.options import At, OnError, Redact
     from satchel.counting import Counter
     from satchel.policy import Policy
 
@@ -33,6 +33,7 @@ def rewrite_batches(
     at: At = "end",
     counter: str | Counter | None = None,
     messages: str | None = None,
+    redact: Redact = False,
     on_error: OnError = "reject",
 ) -> Iterator[RecordBatch]:
     """Writes the conversations of record batches anew, a batch for a batch, in one thread.
@@ -49,6 +50,7 @@ def rewrite_batches(
         counter: see there.
         messages: name of that column; default ``messages``, ``conversation`` or
             ``conversations``.
+        redact: as in `rewrite`.
         on_error: ``"reject"`` leaves rows without a window out, ``"raise"`` stops at the first.
 
     Yields:
@@ -69,6 +71,7 @@ def rewrite_batches(
         counter=counter,
         pages=False,
         file_format="auto",
+        redact=redact,
     )
     row = 0  # lines are counted from 1
     for batch in batches:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -14,16 +15,20 @@ from satchel.errors import InputError
 from satchel.linting import traits_of
 from satchel.policy import Policy, planner_settings
 from satchel.reading import FORMATS
+from satchel.redaction import Group, Kind, names_of
 
 if TYPE_CHECKING:
     from satchel.counting import Counter
 
-__all__ = ["At", "OnError", "Settings", "settings"]
+__all__ = ["At", "OnError", "Redact", "Settings", "settings"]
 
 At: TypeAlias = str
 """Which windows are written: ``"end"``, ``"every-call"`` or ``"turn:K"``."""
 
 OnError = Literal["reject", "raise"]
+
+Redact: TypeAlias = bool | Iterable[Kind | Group]
+"""Whether personal data and secrets are replaced, or which kinds of them."""
 
 _PERCENT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
@@ -47,6 +52,7 @@ def settings(
     counter: str | Counter | None,
     pages: bool,
     file_format: str,
+    redact: Redact = False,
 ) -> Settings:
     """The options of `satchel.batch.rewrite`, checked.
 
@@ -77,11 +83,19 @@ def settings(
         "prices": json.dumps(known.input_prices()),
         "price": price,
         "pages": pages,
+        "redact": kinds_of(redact),
     }
     rewriter = _core.Rewriter(model, counter=counts, **said)
     told = [_core.__version__, model, counts.name, counts.rules, file_format, said]
     digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()
     return Settings(rewriter, None if file_format == "auto" else file_format, digest)
+
+
+def kinds_of(redact: Redact) -> list[str]:
+    """The kinds that are replaced."""
+    if isinstance(redact, bool):
+        return names_of(None) if redact else []
+    return names_of(redact)
 
 
 def _limit(budget: float | str | None, model: models.Model) -> tuple[float | None, int | None]:

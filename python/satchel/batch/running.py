@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from satchel.batch.checkpoint import Checkpoint
-    from satchel.batch.options import At, OnError, Settings
+    from satchel.batch.options import At, OnError, Redact, Settings
     from satchel.batch.summary import Summary
     from satchel.counting import Counter
     from satchel.policy import Policy
@@ -88,6 +88,7 @@ def rewrite(
     rejects: AnyPath | None = None,
     pages: AnyPath | None = None,
     partition_by: str | Sequence[str] = (),
+    redact: Redact = False,
     on_error: OnError = "reject",
     engine: Engine = "local",
     threads: int | None = None,
@@ -133,6 +134,9 @@ def rewrite(
         partition_by: keys of a partitioned output. ``out`` is then a folder of Parquet files,
             ``key=value/part-0.parquet``; the values are those that the folders of the input have in
             the same way. Such a folder must not be there before.
+        redact: True replaces personal data and secrets in everything that is written by typed
+            placeholders, the same in a whole conversation, as `satchel.redact` finds them; or the
+            kinds to replace. Tokens are counted without them.
         on_error: ``"reject"`` goes on, ``"raise"`` stops at the first; the outputs so far stay, and
             the next call with the same arguments goes on before it.
         engine: ``"local"``: the cores of this machine. ``"ray"``: Ray Data, on the cluster that the
@@ -170,6 +174,7 @@ def rewrite(
         "counter": counter,
         "pages": pages is not None,
         "file_format": format,
+        "redact": redact,
     }
     chosen = settings(**options)
     keys = partition_keys(partition_by)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langchain_core.tools import BaseTool
 
-__all__ = ["Estimate", "count_tokens_approximately"]
+__all__ = ["Estimate", "count_tokens_approximately", "newest_fitting"]
 
 _LARGEST: Final = 2**53  # above it an int is not always a float
 
@@ -140,6 +140,27 @@ class Estimate:
         if not self._options.get("tools"):
             return 0
         return peer().count([], **self._options)
+
+
+def newest_fitting(messages: list[Any], budget: object) -> list[BaseMessage] | None:
+    """The newest messages that fit by the estimate as it is; None if it takes a closer look."""
+    if type(budget) is not int or not -_LARGEST < budget < _LARGEST:
+        return None
+    count = len(messages)
+    found = _core.approximate_fit(
+        messages,
+        peer().kinds,
+        chars_per_token=4.0,
+        extra=3.0,
+        image=85,
+        with_name=True,
+        start=0,
+        limit=budget,
+        backward=True,
+    )
+    if found is None or len(messages) != count:
+        return None
+    return messages[count - found[0] :]
 
 
 _RATES: Final[dict[str, float]] = {

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
+from satchel.langchain.counting import newest_fitting
 from satchel.langchain.form import runnable_form
 from satchel.langchain.metering import Meter, meter_of
 from satchel.langchain.options import Options
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["atrim_messages", "trim_messages"]
 
 _T = TypeVar("_T")
+_ESTIMATE: Final = "approximate"
 
 
 @runnable_form
@@ -107,6 +109,17 @@ def trim_messages(
         >>> trim_messages(history, max_tokens=12, token_counter="approximate") == history[1:]
         True
     """
+    if (
+        strategy == "last"
+        and isinstance(token_counter, str)
+        and token_counter == _ESTIMATE
+        and type(messages) is list
+        and not (allow_partial or end_on or start_on or include_system or keep_steps)
+        and not (pin != () or tools or reserve_tokens or strict or report)
+        and (kept := newest_fitting(messages, max_tokens)) is not None
+    ):
+        # What most agents ask for at every step, without a detour.
+        return kept
     options = Options(
         max_tokens=max_tokens,
         token_counter=token_counter,

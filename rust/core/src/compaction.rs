@@ -4,11 +4,12 @@
 //! what is left exceeds `trigger × (budget − pinned)`, levels fall until it is within
 //! `target × (budget − pinned)`, which is a ceiling, not a quota. The newest step never goes.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::dialect::form::OPENER;
 use crate::error::Result;
-use crate::keep::{Outcome, Room, Squeeze, keep};
+use crate::keep::{Outcome, Room, Squeeze, keep, shorten};
 use crate::level::{Level, Reason};
 use crate::message::Role;
 use crate::node::Text;
@@ -38,7 +39,6 @@ pub fn check_boundary<T: Text>(
     let Some(Pressure { room, free, cause }) = pressure(plan, transcript, settings) else {
         return Ok(None);
     };
-    index.advance(transcript, at);
     let policy = &settings.policy;
     let share = if transcript.is_conversation() {
         policy.target_of_conversation(free)
@@ -48,7 +48,7 @@ pub fn check_boundary<T: Text>(
     let compaction = Compaction {
         transcript,
         settings,
-        index,
+        index: RefCell::new(index),
         at,
         room,
         free,
@@ -220,7 +220,8 @@ fn shown_tokens(plan: &Plan, entries: &[usize]) -> u64 {
 struct Compaction<'a, T> {
     transcript: &'a Transcript<T>,
     settings: &'a Settings,
-    index: &'a Index,
+    /// Read up to `at` by the first choice of lines; policies that rank nothing never ask it.
+    index: RefCell<&'a mut Index>,
     at: usize,
     room: u64,
     free: u64,
@@ -252,7 +253,10 @@ impl<T: Text> Compaction<'_, T> {
             if is_done || self.total(plan) <= self.room {
                 continue;
             }
-            self.adapt(plan, squeeze)?;
+            match self.settings.policy.strategy {
+                Strategy::Adaptive | Strategy::ClearToolUses => self.adapt(plan, squeeze)?,
+                Strategy::SlidingWindow | Strategy::TokenWindow => self.shorten(plan, squeeze)?,
+            }
             self.settle_root(plan)?;
             settle_opener(plan, self.transcript, self.settings)?;
             plan.sum();
@@ -383,26 +387,44 @@ impl<T: Text> Compaction<'_, T> {
     /// A level for every soft step: as much value as the target holds.
     fn adapt(&self, plan: &mut Plan, squeeze: Squeeze) -> Result<()> {
         let soft = self.soft(plan);
-        let fixed = self.fixed(plan, &soft)?;
-        let room = Room {
-            target: self.target().saturating_sub(fixed),
-            free: self.free,
-            budget: self.settings.budget,
-        };
+        let room = self.room_of(plan, &soft)?;
+        let mut index = self.index.borrow_mut();
+        index.advance(self.transcript, self.at);
+        let mut memo = std::mem::take(&mut index.memo);
         let outcome = keep(
             self.transcript,
             self.settings,
-            self.index,
+            &index,
+            &mut memo,
             plan,
             &soft,
             room,
             squeeze,
-        )?;
-        self.apply(plan, outcome);
+        );
+        index.memo = memo;
+        self.apply(plan, outcome?, index.is_dialogue());
         Ok(())
     }
 
-    fn apply(&self, plan: &mut Plan, outcome: Outcome) {
+    fn room_of(&self, plan: &Plan, soft: &[usize]) -> Result<Room> {
+        Ok(Room {
+            target: self.target().saturating_sub(self.fixed(plan, soft)?),
+            free: self.free,
+            budget: self.settings.budget,
+        })
+    }
+
+    /// What must stay gets shorter, without a look at what it says.
+    fn shorten(&self, plan: &mut Plan, squeeze: Squeeze) -> Result<()> {
+        let soft = self.soft(plan);
+        let room = self.room_of(plan, &soft)?;
+        let (transcript, settings) = (self.transcript, self.settings);
+        let outcome = shorten(transcript, settings, plan, &soft, room, squeeze)?;
+        self.apply(plan, outcome, false);
+        Ok(())
+    }
+
+    fn apply(&self, plan: &mut Plan, outcome: Outcome, is_dialogue: bool) {
         let mut gone = Vec::new();
         for kept in outcome.steps {
             let step = plan.shown[kept.shown].step;
@@ -427,7 +449,7 @@ impl<T: Text> Compaction<'_, T> {
             plan.decide(step, kept.level, reason);
         }
         plan.density = outcome.density;
-        plan.judged = (self.transcript.len() as u32, self.index.is_dialogue());
+        plan.judged = (self.transcript.len() as u32, is_dialogue);
         plan.worth = (outcome.value, outcome.upper_bound);
         self.remove(plan, &gone);
         plan.sum();

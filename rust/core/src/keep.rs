@@ -5,13 +5,18 @@
 //! whose newest copy is in its message. What is kept of a step makes its level. Levels only fall:
 //! a line that is not visible any more is not offered.
 
+mod memo;
 mod outcome;
+mod plain;
 mod rules;
 mod structure;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+pub(crate) use self::memo::Memo;
+pub(crate) use self::plain::shorten;
 use self::rules::{Ruling, rulings};
 
 use crate::coverage::{Group, Instance, Line};
@@ -166,10 +171,12 @@ fn best_of(text: &str, max_bytes: usize) -> Vec<Span> {
 ///
 /// # Errors
 /// `counter_failed`, only from a foreign counter.
+#[allow(clippy::too_many_arguments, reason = "what a choice rests on")]
 pub(crate) fn keep<T: Text>(
     transcript: &Transcript<T>,
     settings: &Settings,
     index: &Index,
+    memo: &mut Memo,
     plan: &Plan,
     soft: &[usize],
     room: Room,
@@ -197,6 +204,8 @@ pub(crate) fn keep<T: Text>(
             newest_names: &newest_names,
         },
         marker,
+        memo: RefCell::new(memo),
+        likely: RefCell::default(),
         pinned: Names::default(),
         numbers: NameMap::default(),
         instance: Instance::default(),
@@ -249,6 +258,10 @@ struct Keeper<'a, T> {
     moment: Moment<'a>,
     /// Tokens of a marker.
     marker: u32,
+    /// How texts are divided.
+    memo: RefCell<&'a mut Memo>,
+    /// What stubs may name, by their parts: the same however often a choice is taken back.
+    likely: RefCell<BTreeMap<u32, Vec<String>>>,
     /// Identifiers that are always there.
     pinned: Names,
     /// Number of each identifier in the instance.

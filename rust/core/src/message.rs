@@ -250,7 +250,7 @@ impl Place {
 }
 
 /// The content of a part, captured.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Body<T> {
     /// A text.
     Text(T),
@@ -272,7 +272,7 @@ impl<T: Text> Body<T> {
 }
 
 /// The identity of a call or a result.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CallKey<T> {
     /// The id, where there is one. Ids repeat in real data: pairing is positional.
     pub id: Option<T>,
@@ -281,7 +281,7 @@ pub struct CallKey<T> {
 }
 
 /// One typed piece of a message.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Part<T> {
     /// What it is.
     pub kind: PartKind,
@@ -298,7 +298,7 @@ pub struct Part<T> {
 }
 
 /// One entry of the history as the dialect reader gives it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Message<T> {
     /// Who speaks.
     pub role: Role,

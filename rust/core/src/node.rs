@@ -140,7 +140,7 @@ pub trait Node: Sized {
 }
 
 /// A captured structure; its canonical JSON is what a page of a non-text part holds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Value<T> {
     /// `null`.
     Null,
@@ -246,8 +246,10 @@ pub fn write_json_string(text: &str, out: &mut String) {
 
 /// Appends `text` as the inside of a JSON string.
 pub fn write_json_chars(text: &str, out: &mut String) {
+    let bytes = text.as_bytes();
     let mut rest = 0;
-    for (at, byte) in text.bytes().enumerate() {
+    while let Some(at) = next_special(bytes, rest) {
+        let byte = bytes[at];
         let escape = match byte {
             b'"' => "\\\"",
             b'\\' => "\\\\",
@@ -256,8 +258,7 @@ pub fn write_json_chars(text: &str, out: &mut String) {
             b'\t' => "\\t",
             8 => "\\b",
             12 => "\\f",
-            0..=31 => "",
-            _ => continue,
+            _ => "",
         };
         out.push_str(&text[rest..at]);
         if escape.is_empty() {
@@ -269,6 +270,26 @@ pub fn write_json_chars(text: &str, out: &mut String) {
         rest = at + 1;
     }
     out.push_str(&text[rest..]);
+}
+
+/// Bytes that are looked at together.
+const BLOCK: usize = 32;
+
+/// The first byte from `from` on that does not stand for itself inside a JSON string.
+fn next_special(bytes: &[u8], from: usize) -> Option<usize> {
+    let is_special = |byte: &u8| *byte < 32 || *byte == b'"' || *byte == b'\\';
+    let mut at = from;
+    for block in bytes.get(from..)?.chunks(BLOCK) {
+        // Without a way out in the middle, a block is one comparison.
+        let found = block
+            .iter()
+            .fold(false, |found, byte| found | is_special(byte));
+        if found {
+            return block.iter().position(is_special).map(|offset| at + offset);
+        }
+        at += block.len();
+    }
+    None
 }
 
 /// The error for a value that is nested deeper than [`MAX_DEPTH`].

@@ -474,17 +474,18 @@ pub fn salience<T: Text>(transcript: &Transcript<T>, policy: &Policy, step: u32)
     let Some(bounds) = transcript.steps().get(step as usize) else {
         return 0.0;
     };
-    let rows = &transcript.rows()[bounds.first as usize..bounds.end as usize];
+    let messages = bounds.first as usize..bounds.end as usize;
     let age = (transcript.steps().len() as u32 - 1).saturating_sub(step);
     let recency = 1.0 / (1.0 + f64::from(age) / weights.half_life);
     let mut said = Signals::default();
     let mut seen = Signals::default();
     let mut role = 0.0f64;
-    for row in rows {
+    for message in messages {
+        let (row, signals) = (transcript.rows()[message], transcript.signals(message));
         if row.role == Role::Tool || (row.role == Role::User && !row.is_user) {
-            seen = seen.union(row.signals);
+            seen = seen.union(signals);
         } else {
-            said = said.union(row.signals);
+            said = said.union(signals);
         }
         role = role.max(match row.role {
             Role::User if row.is_user => 1.0,

@@ -306,6 +306,12 @@ fn note<T: Text>(part: &Part<T>, text: &str, kept: &[Span], pointer: Pointer) ->
     marker::marker(&amount_of(part, text, kept), &pointer.to_string())
 }
 
+/// As many lines as [`str::lines`] gives.
+fn line_count(text: &str) -> usize {
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
 /// How much of a part is left out.
 fn amount_of<T: Text>(part: &Part<T>, text: &str, kept: &[Span]) -> String {
     let what = match part.kind {
@@ -318,7 +324,7 @@ fn amount_of<T: Text>(part: &Part<T>, text: &str, kept: &[Span]) -> String {
     let words = kept
         .iter()
         .filter_map(|span| text.get(span.start as usize..span.end as usize));
-    let lines = text.lines().count();
+    let lines = line_count(text);
     let amount = match lines {
         0 => amount(part.tokens as usize, TOKENS, false),
         1 => {
@@ -327,7 +333,7 @@ fn amount_of<T: Text>(part: &Part<T>, text: &str, kept: &[Span]) -> String {
             amount(all.saturating_sub(shown), CHARACTERS, false)
         }
         _ => {
-            let shown: usize = words.map(|words| words.lines().count()).sum();
+            let shown: usize = words.map(line_count).sum();
             amount(lines.saturating_sub(shown), LINES, false)
         }
     };

@@ -1,14 +1,16 @@
 //! The transcript: columns that only grow, one row per message and one per part.
 //!
-//! Each text is looked at once, when it is appended: its tokens and signals stay with the row, so
-//! that a window needs sums, not texts. Memory beside the caller's own texts: about 40 bytes a
-//! message and 80 a part.
+//! Each text is counted once, when it is appended, and its tokens stay with the row, so that a
+//! window needs sums, not texts; its signals are looked for when a report first asks. Memory beside
+//! the caller's own texts: about 48 bytes a message and 80 a part.
+
+use std::sync::OnceLock;
 
 use crate::dialect::form::Glue;
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::{Body, Message, Part, PartKind, Role};
 use crate::node::Text;
-use crate::salience::signals::{Signals, signals_of};
+use crate::salience::signals::{Signals, signals_of_parts};
 use crate::step::{Attachment, Pairing, Step};
 use crate::tokens::Counter;
 use crate::tokens::chat::count_parts;
@@ -23,8 +25,6 @@ pub struct Row {
     /// Whether it is in the user's role and answers an action that the assistant wrote as text: what
     /// a tool found, in a run without calls.
     pub is_answer: bool,
-    /// What its texts contain.
-    pub signals: Signals,
     /// First of its parts in the parts column.
     pub first_part: u32,
     /// Tokens of the message, overhead included.
@@ -40,6 +40,8 @@ pub struct Row {
 pub struct Transcript<T> {
     rows: Vec<Row>,
     parts: Vec<Part<T>>,
+    /// What the texts of each message contain, once that was asked.
+    signals: Vec<OnceLock<Signals>>,
     steps: Vec<Step>,
     pairing: Pairing,
     goal: Option<u32>,
@@ -141,6 +143,7 @@ impl<T: Text> Transcript<T> {
         Self {
             rows: Vec::new(),
             parts: Vec::new(),
+            signals: Vec::new(),
             steps: Vec::new(),
             pairing: Pairing::new(glue),
             goal: None,
@@ -191,6 +194,15 @@ impl<T: Text> Transcript<T> {
     /// The parts of one message.
     pub fn parts(&self, message: usize) -> &[Part<T>] {
         &self.parts[self.part_range(message)]
+    }
+
+    /// What the texts of one message contain; looked for once.
+    pub fn signals(&self, message: usize) -> Signals {
+        self.signals
+            .get(message)
+            .map_or_else(Signals::default, |found| {
+                *found.get_or_init(|| signals_of_parts(self.parts(message)))
+            })
     }
 
     /// The message that holds the part at `part` in [`Transcript::all_parts`].
@@ -297,6 +309,7 @@ impl<T: Text> Transcript<T> {
     pub fn go_back(&mut self, mark: Mark) {
         self.rows.truncate(mark.rows);
         self.parts.truncate(mark.parts);
+        self.signals.truncate(mark.rows);
         self.steps.truncate(mark.steps);
         if let (Some(step), Some(newest)) = (self.steps.last_mut(), mark.newest_step) {
             *step = newest;
@@ -352,12 +365,12 @@ impl<T: Text> Transcript<T> {
             role: message.role,
             is_user,
             is_answer,
-            signals: signals_of(&message),
             first_part: self.parts.len() as u32,
             tokens,
             overhead,
             step: self.steps.len() as u32 - 1,
         });
+        self.signals.push(OnceLock::new());
         self.parts.extend(message.parts);
         Ok(attachment)
     }

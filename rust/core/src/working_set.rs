@@ -4,6 +4,7 @@
 //! repeats that check when the assistant message arrives, and finds the same, so asking changes
 //! nothing and a rebuild from the log gives the same bytes.
 
+mod appending;
 mod handover;
 mod recall;
 mod settings;
@@ -192,44 +193,6 @@ impl<T: Text> WorkingSet<T> {
     /// The plan as folded so far (a pending compaction is not in it).
     pub fn plan(&self) -> &Plan {
         &self.plan
-    }
-
-    /// Appends messages; all of them or, on an error, none.
-    ///
-    /// # Errors
-    /// `orphan_result`, `duplicate_result` with the raw index; `counter_failed`.
-    pub fn append(&mut self, mut messages: Vec<Message<T>>) -> Result<()> {
-        self.transcript.check(&messages)?;
-        let overheads = self.count(&mut messages)?;
-        // From here on only a foreign counter can fail, at the texts that a compaction makes.
-        let foreign = self.settings.counter.foreign_source().is_some();
-        let undo = foreign.then(|| {
-            let plan = self.plan.snapshot();
-            (
-                plan,
-                self.transcript.mark(),
-                (self.boundary, self.changed_at),
-                self.waiting.clone(),
-            )
-        });
-        for (message, overhead) in messages.into_iter().zip(overheads) {
-            let Err(error) = self.fold(message, overhead) else {
-                continue;
-            };
-            if let Some((plan, mark, boundary, waiting)) = undo {
-                self.plan.restore(plan);
-                self.transcript.go_back(mark);
-                // It may have read what was taken back; it reads again what is needed.
-                self.search = Search::default();
-                self.passages = Passages::default();
-                self.quiet = None;
-                self.prefix = Prefix::default();
-                (self.boundary, self.changed_at) = boundary;
-                self.waiting = waiting;
-            }
-            return Err(error);
-        }
-        Ok(())
     }
 
     /// Folds messages and the events between them, as a log holds them.

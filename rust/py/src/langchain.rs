@@ -1,12 +1,29 @@
 //! `approximate_fit`: `LangChain`'s estimate of characters over a list of its message objects.
 //!
-//! Reads the objects' own fields without running Python code, except `repr` of tool calls and of
-//! blocks that only Python can write out. Whatever is not of the expected kind makes the answer
+//! Reads the objects' own fields without running Python code, except `repr` of what in tool calls and
+//! blocks only Python can write out. Whatever is not of the expected kind makes the answer
 //! `None`; the Python half then counts, and raises what there is to raise. One pass, no copies.
+//!
+//! What is counted is read anew at every call, since any message may have changed. Of messages that
+//! no longer fit only the content's kind is looked at, through the fields that the call before found
+//! there: an agent asks about the same history again and again.
+
+use std::cell::RefCell;
 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyType};
+
+use crate::repr::repr_length;
+
+thread_local! {
+    /// Fields of the messages at each index of the newest list, by the message's address. Whoever
+    /// holds the only reference left holds fields that are no message's any more.
+    static FIELDS: RefCell<Vec<Option<(usize, Py<PyDict>)>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Messages whose fields are remembered: they stay alive until the next call.
+const MOST_FIELDS: usize = 4096;
 
 /// How a class of messages counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +102,8 @@ pub(crate) fn approximate_fit(
     let mut fits = true;
     // A list may shrink while `repr` runs somebody's code, so each index is asked for.
     let length = messages.len();
+    // Somebody's `repr` may call this function again, which then remembers nothing.
+    let mut remembered = FIELDS.take();
     for step in 0..length {
         let index = if backward { length - 1 - step } else { step };
         let message = messages.get_item(index).ok()?;
@@ -92,14 +111,49 @@ pub(crate) fn approximate_fit(
         let (_, kind) = classes.iter().find(|(known, _)| known.is(&class))?;
         if !fits {
             // What no longer fits must only be something that can be counted.
-            check(&message, *kind)?;
+            check(&fields_again(&message, index, &mut remembered)?, *kind)?;
             continue;
         }
         add(&message, *kind, rates, &mut running)?;
         fits = running.ceil() <= limit;
         fitting += usize::from(fits);
     }
+    remembered.truncate(length);
+    FIELDS.set(remembered);
     running.is_finite().then_some((fitting, running))
+}
+
+/// The fields of a message.
+fn fields_of<'py>(message: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
+    let fields = message.getattr(intern!(message.py(), "__dict__")).ok()?;
+    fields.cast_into().ok()
+}
+
+/// [`fields_of`], as the call before found them, if they are still the message's.
+#[allow(deprecated, reason = "what replaces `get_refcnt` is unsafe code")]
+fn fields_again<'py>(
+    message: &Bound<'py, PyAny>,
+    index: usize,
+    remembered: &mut Vec<Option<(usize, Py<PyDict>)>>,
+) -> Option<Bound<'py, PyDict>> {
+    let py = message.py();
+    let address = message.as_ptr() as usize;
+    if let Some(Some((known, fields))) = remembered.get(index)
+        && *known == address
+        && fields.get_refcnt(py) > 1
+    {
+        return Some(fields.bind(py).clone());
+    }
+    let fields = fields_of(message)?;
+    if index < MOST_FIELDS {
+        if remembered.len() <= index {
+            remembered.resize_with(index + 1, || None);
+        }
+        if let Some(slot) = remembered.get_mut(index) {
+            *slot = Some((address, fields.clone().unbind()));
+        }
+    }
+    Some(fields)
 }
 
 /// The classes by identity, a dozen at most: comparing pointers is quicker than hashing.
@@ -116,8 +170,7 @@ fn classes<'py>(kinds: &Bound<'py, PyDict>) -> Option<Vec<(Bound<'py, PyType>, K
 
 fn add(message: &Bound<'_, PyAny>, kind: Kind, rates: Rates, running: &mut f64) -> Option<()> {
     let py = message.py();
-    let fields = message.getattr(intern!(py, "__dict__")).ok()?;
-    let fields = fields.cast::<PyDict>().ok()?;
+    let fields = fields_of(message)?;
     let field = |name| fields.get_item(name).ok().flatten();
     let content = field(intern!(py, "content"))?;
     let mut chars = 0;
@@ -137,7 +190,7 @@ fn add(message: &Bound<'_, PyAny>, kind: Kind, rates: Rates, running: &mut f64) 
             let calls = field(intern!(py, "tool_calls"))?;
             let calls = calls.cast::<PyList>().ok()?;
             if is_text && !calls.is_empty() {
-                chars += written(calls)?;
+                chars += repr_length(calls)?;
             }
             9
         }
@@ -168,11 +221,9 @@ fn add(message: &Bound<'_, PyAny>, kind: Kind, rates: Rates, running: &mut f64) 
     Some(())
 }
 
-/// Whether counting this message could fail, without counting it.
-fn check(message: &Bound<'_, PyAny>, kind: Kind) -> Option<()> {
-    let py = message.py();
-    let fields = message.getattr(intern!(py, "__dict__")).ok()?;
-    let fields = fields.cast::<PyDict>().ok()?;
+/// Whether counting a message with these fields could fail, without counting it.
+fn check(fields: &Bound<'_, PyDict>, kind: Kind) -> Option<()> {
+    let py = fields.py();
     let content = fields.get_item(intern!(py, "content")).ok()??;
     if !content.is_instance_of::<PyString>() {
         for block in content.cast::<PyList>().ok()? {
@@ -216,7 +267,7 @@ fn block_chars(block: &Bound<'_, PyAny>, rates: Rates, running: &mut f64) -> Opt
         return None;
     };
     let Some(kind) = entries.get_item(intern!(py, "type")).ok()? else {
-        return written(block);
+        return repr_length(block);
     };
     let kind = kind.cast_exact::<PyString>().ok()?;
     // A lone surrogate has no UTF-8; no kind of block is called so.
@@ -229,14 +280,10 @@ fn block_chars(block: &Bound<'_, PyAny>, rates: Rates, running: &mut f64) -> Opt
             Some(text) => text_length(&text),
             None => Some(0),
         },
-        _ => written(block),
+        _ => repr_length(block),
     }
 }
 
 fn text_length(text: &Bound<'_, PyAny>) -> Option<usize> {
     text.cast::<PyString>().ok()?.len().ok()
-}
-
-fn written(object: &Bound<'_, PyAny>) -> Option<usize> {
-    object.repr().ok()?.len().ok()
 }

@@ -25,6 +25,7 @@ mod redact;
 mod render;
 mod repair;
 mod replay;
+mod repr;
 mod rewrite;
 mod score;
 mod sendable;

@@ -74,7 +74,7 @@ pub(crate) fn redaction_placeholder(kind: &str, number: u32) -> PyResult<String>
         .ok_or_else(|| unknown(kind))
 }
 
-fn kinds_of(names: &[String]) -> PyResult<Kinds> {
+pub(crate) fn kinds_of(names: &[String]) -> PyResult<Kinds> {
     names.iter().try_fold(Kinds::NONE, |kinds, name| {
         Kinds::named(name)
             .map(|more| kinds.union(more))

@@ -18,6 +18,7 @@ use satchel_core::strategy::price::Prices;
 use crate::counter::PyCounter;
 use crate::error::{PyError, invalid_value};
 use crate::gil::run;
+use crate::redact::kinds_of;
 use crate::repair::traits_of;
 
 /// Whether a file that begins like this has a conversation a line.
@@ -47,7 +48,7 @@ pub(crate) struct PyRewriter(Arc<Options>);
 #[pymethods]
 impl PyRewriter {
     #[new]
-    #[pyo3(signature = (model, *, traits, prefix_bound, counter, policy, share, tokens, at, target, prices, price, pages))]
+    #[pyo3(signature = (model, *, traits, prefix_bound, counter, policy, share, tokens, at, target, prices, price, pages, redact))]
     #[allow(
         clippy::too_many_arguments,
         clippy::needless_pass_by_value,
@@ -66,6 +67,7 @@ impl PyRewriter {
         prices: &str,
         price: Option<(f64, Option<u64>, f64)>,
         pages: bool,
+        redact: Vec<String>,
     ) -> PyResult<Self> {
         let policy: Policy = serde_json::from_str(policy)
             .map_err(|error| invalid_value(&format!("a policy cannot be read: {error}")))?;
@@ -95,6 +97,7 @@ impl PyRewriter {
                 long_input,
             }),
             pages,
+            redact: kinds_of(&redact)?,
         })))
     }
 
@@ -117,15 +120,8 @@ impl PyRewriter {
         let output = run(py, || {
             let mut reader = Reader::rows(format_of(file_format)?, line);
             let mut out = Lines::new(self.0.clone(), source, form(columns));
-            let mut rest = &lines[..];
-            while !rest.is_empty() {
-                // A line at a time: what was read is written and dropped before the next.
-                let end = memchr(rest);
-                let (first, others) = rest.split_at(end);
-                out.take(reader.feed(first));
-                rest = others;
-            }
-            out.take(reader.finish());
+            // A line at a time: what was read is written and dropped before the next.
+            reader.feed_rows(&lines, |item| out.take([item]));
             Ok(out.finish())
         })?;
         given(py, output)
@@ -240,12 +236,6 @@ impl PyRewriteReader {
             Error::new(ErrorKind::ConcurrentUse, message)
         })
     }
-}
-
-/// One past the first line feed, or the end.
-fn memchr(bytes: &[u8]) -> usize {
-    let found = bytes.iter().position(|byte| *byte == b'\n');
-    found.map_or(bytes.len(), |at| at + 1)
 }
 
 fn form(columns: bool) -> Form {

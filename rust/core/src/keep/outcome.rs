@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
+use super::plain::lowered;
 use super::rules::Ruling;
 use super::structure::explained;
-use super::{FRAGMENT_BYTES, GAP_BYTES, Keeper, Kept, Outcome, Piece, Placed, Squeeze, Step, UNIT};
+use super::{FRAGMENT_BYTES, GAP_BYTES, Keeper, Kept, Outcome, Piece, Placed, Squeeze, UNIT};
 use crate::coverage::{Cover, Instance, Line, cover, worth};
 use crate::elements::Elements;
 use crate::error::Result;
 use crate::level::Level;
 use crate::node::Text;
-use crate::plan::Shown;
 use crate::salience::index::{is_read, scan};
 use crate::shrink::{PartEdit, Span, Wanted, edited, with_text};
 
@@ -299,7 +299,10 @@ impl<T: Text> Keeper<'_, T> {
                 fresh.push(edit);
             }
             let kept = if is_open[group] {
-                self.lowered(step, shown, fresh)
+                Kept {
+                    is_recent: step.is_recent,
+                    ..lowered(self.transcript, step.shown, shown, fresh)
+                }
             } else {
                 Kept {
                     shown: step.shown,
@@ -348,7 +351,10 @@ impl<T: Text> Keeper<'_, T> {
         if !piece.is_call {
             let kept = shown.map(|edit| &edit.kept[..]);
             let content = &self.transcript.all_parts()[piece.part as usize];
-            spans = with_text(&content.body, |text| explained(text, &spans, kept));
+            spans = with_text(&content.body, |text| {
+                let mut memo = self.memo.borrow_mut();
+                explained(text, &spans, kept, || memo.units(piece.part, text))
+            });
         }
         // A line as short as the sign of a gap fills it, if it is still there.
         let slack = if shown.is_none() { GAP_BYTES } else { 0 };
@@ -358,7 +364,9 @@ impl<T: Text> Keeper<'_, T> {
             return None;
         }
         let names = if spans.is_empty() && !piece.is_call {
-            self.likely_names(piece)
+            let mut likely = self.likely.borrow_mut();
+            let names = likely.entry(piece.part);
+            names.or_insert_with(|| self.likely_names(piece)).clone()
         } else {
             Vec::new()
         };
@@ -395,45 +403,5 @@ impl<T: Text> Keeper<'_, T> {
             let names = found.into_iter().map(|(_, _, name)| name.to_owned());
             names.take(NAMES).collect()
         })
-    }
-
-    /// A step with new edits, of those that save tokens.
-    fn lowered(&self, step: &Step, shown: &Shown, fresh: Vec<PartEdit>) -> Kept {
-        let mut edits: Vec<PartEdit> = shown.edits.to_vec();
-        let mut tokens = shown.tokens;
-        let mut changed = false;
-        for edit in fresh {
-            match edits.binary_search_by_key(&edit.part, |edit| edit.part) {
-                Ok(at) => {
-                    if edit.tokens < edits[at].tokens {
-                        tokens -= edits[at].tokens - edit.tokens;
-                        edits[at] = edit;
-                        changed = true;
-                    }
-                }
-                Err(at) => {
-                    let before = self.transcript.all_parts()[edit.part as usize].tokens;
-                    if edit.tokens < before {
-                        tokens -= before - edit.tokens;
-                        edits.insert(at, edit);
-                        changed = true;
-                    }
-                }
-            }
-        }
-        let level = if !changed {
-            shown.level
-        } else if edits.iter().all(|edit| edit.kept.is_empty()) {
-            Level::Stub
-        } else {
-            Level::Trimmed
-        };
-        Kept {
-            shown: step.shown,
-            level: level.min(shown.level),
-            tokens,
-            edits,
-            is_recent: step.is_recent,
-        }
     }
 }

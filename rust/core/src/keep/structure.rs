@@ -2,7 +2,7 @@
 //! signature around a line of code, the header of a row, the file of a search hit, the key of what
 //! stands inside an object.
 
-use crate::prune::structure::{Structure, Unit, detect, units};
+use crate::prune::structure::Unit;
 use crate::shrink::Span;
 
 /// Bytes of a line above which it explains too little for what it takes.
@@ -12,26 +12,21 @@ const LONGEST: u32 = 200;
 const DEEPEST: usize = 4;
 
 /// The kept lines of a text with those that explain them, sorted and not overlapping. `kept` is
-/// sorted; `shown` has what is still visible of the text, `None` for all of it.
-pub(super) fn explained(text: &str, kept: &[Span], shown: Option<&[Span]>) -> Vec<Span> {
+/// sorted; `shown` has what is still visible of the text, `None` for all of it. `units` divides the
+/// text, if its structure explains.
+pub(super) fn explained<'m>(
+    text: &str,
+    kept: &[Span],
+    shown: Option<&[Span]>,
+    units: impl FnOnce() -> Option<&'m [Unit]>,
+) -> Vec<Span> {
     let mut spans = kept.to_vec();
     if kept.is_empty() || !text.trim_end().contains('\n') {
         return spans;
     }
-    let structure = detect(text);
-    let explains = matches!(
-        structure,
-        Structure::Diff
-            | Structure::Search
-            | Structure::Code
-            | Structure::Table
-            | Structure::Trace
-            | Structure::Json
-    );
-    if !explains {
+    let Some(units) = units() else {
         return spans;
-    }
-    let units = units(text, structure);
+    };
     let mut parents = Vec::new();
     for span in kept {
         let first = units.partition_point(|unit| unit.end <= span.start);
@@ -39,7 +34,7 @@ pub(super) fn explained(text: &str, kept: &[Span], shown: Option<&[Span]>) -> Ve
             .iter()
             .take_while(|unit| unit.start < span.end)
         {
-            parents.extend(around(&units, unit));
+            parents.extend(around(units, unit));
         }
     }
     parents.sort_unstable();

@@ -87,6 +87,22 @@ impl Reader {
         std::mem::take(&mut self.items)
     }
 
+    /// Takes whole lines, the last of which may have no line feed: as [`Reader::feed`], but nothing
+    /// is copied. For readers made by [`Reader::rows`]; `take` gets what each line gives.
+    pub fn feed_rows(&mut self, bytes: &[u8], mut take: impl FnMut(Item)) {
+        let mut from = 0;
+        while from < bytes.len() {
+            let rest = bytes.get(from..).unwrap_or_default();
+            let end = memchr::memchr(b'\n', rest).map_or(bytes.len(), |at| from + at + 1);
+            self.read_line(bytes.get(from..end).unwrap_or_default());
+            self.line += 1;
+            from = end;
+            for item in self.items.drain(..) {
+                take(item);
+            }
+        }
+    }
+
     /// Ends the file and gives what is left.
     pub fn finish(&mut self) -> Vec<Item> {
         self.read_lines(true);

@@ -13,6 +13,7 @@ mod email;
 mod iban;
 mod keys;
 mod kind;
+mod many;
 mod named;
 mod phone;
 mod scan;
@@ -22,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 pub use kind::{Kind, Kinds};
+pub use many::Redactor;
 
 /// A value in a text: bytes `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,10 @@
 
 mod apply;
 mod boundary;
+mod history;
 mod lines;
 mod pages;
+mod redaction;
 mod report;
 mod unbound;
 
@@ -19,27 +21,27 @@ use std::sync::Arc;
 
 pub use self::boundary::At;
 use self::boundary::boundaries;
+use self::history::History;
 pub use self::lines::{Column, Counts, Form, Lines, Output, Rejected};
 pub use self::pages::Page;
 use self::pages::Pages;
 pub use self::report::{Price, Report};
 use crate::dialect::convert::{self, LossKind};
-use crate::dialect::lint::{Request as LintRequest, Severity, check, count_marks};
+use crate::dialect::lint::{Request as LintRequest, Severity, check_read, count_marks, read_all};
 use crate::dialect::repair::{Around, Base, Entry, MOST_LOOKS, Mode, Plan, plan, unmended};
-use crate::dialect::{Dialect, Traits, read_message, read_system};
+use crate::dialect::{Dialect, Traits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::{Message, PartKind, Role};
-use crate::node::Node;
 use crate::page::PageKey;
 use crate::plan::Settings;
 use crate::policy::Policy;
 use crate::readers::Conversation;
 use crate::readers::json::{Json, JsonText};
+use crate::redact::Kinds;
 use crate::replay::Limit;
 use crate::strategy::price::Prices;
 use crate::tokens::Counter;
-use crate::tokens::chat::{ChatRules, count_message_parts, message_overhead};
-use crate::tokens::tools::{ToolRules, tool_tokens};
+use crate::tokens::chat::ChatRules;
 use crate::working_set::WorkingSet;
 
 /// What is the same for every conversation.
@@ -67,6 +69,8 @@ pub struct Options {
     pub price: Option<Price>,
     /// Whether the content that left a window is listed.
     pub pages: bool,
+    /// What is replaced by placeholders before anything else happens.
+    pub redact: Kinds,
 }
 
 /// One window of a conversation.
@@ -106,6 +110,7 @@ pub struct Rewritten {
 /// # use satchel_core::dialect::{Dialect, Traits};
 /// # use satchel_core::policy::Policy;
 /// # use satchel_core::readers::read;
+/// # use satchel_core::redact::Kinds;
 /// # use satchel_core::replay::Limit;
 /// # use satchel_core::rewrite::{At, Options, rewrite};
 /// # use satchel_core::strategy::price::Prices;
@@ -125,6 +130,7 @@ pub struct Rewritten {
 ///     prices: Prices::default(),
 ///     price: None,
 ///     pages: false,
+///     redact: Kinds::NONE,
 /// };
 /// let found = rewrite(conversation, &options).unwrap();
 /// assert_eq!(found.system.unwrap().as_str(), Some("Be brief."));
@@ -132,17 +138,20 @@ pub struct Rewritten {
 /// ```
 pub fn rewrite(conversation: Conversation, options: &Options) -> Result<Rewritten> {
     let mut source = Source::of(conversation)?;
-    let violations = source.errors(&source.messages, options.traits);
+    let redacted = (options.redact != Kinds::NONE).then(|| source.redact(options.redact));
+    let mut read = source.read();
+    let violations = source.errors(&source.messages, &read, options.traits);
     let mut losses = Vec::new();
     if let Some(target) = options.target.filter(|target| *target != source.dialect) {
         losses = source.convert(target, options.traits)?;
+        read = source.read();
     }
     let mut repaired = false;
-    let packed = match pack(&source, options) {
+    let packed = match pack(&source, read, options) {
         Err(error) if is_damage(&error) => {
             source.messages = source.repaired(&source.messages, options.traits, true)?;
             repaired = true;
-            pack(&source, options)?
+            pack(&source, source.read(), options)?
         }
         packed => packed?,
     };
@@ -151,6 +160,7 @@ pub fn rewrite(conversation: Conversation, options: &Options) -> Result<Rewritte
         window.report.violations = violations;
         window.report.repaired |= repaired;
         window.report.losses.clone_from(&losses);
+        window.report.redacted = redacted;
     }
     Ok(Rewritten {
         dialect: source.dialect,
@@ -198,12 +208,29 @@ impl Source {
         })
     }
 
+    /// Takes personal data and secrets out; how many values there were.
+    fn redact(&mut self, kinds: Kinds) -> u64 {
+        // As one list, from which signed reasoning may go.
+        let mut messages = Json::List(std::mem::take(&mut self.messages));
+        let outside = [&mut self.system, &mut self.tools];
+        let outside = outside.into_iter().flatten();
+        let count = redaction::redact(outside.chain([&mut messages]), kinds);
+        self.messages = messages.into_items();
+        count
+    }
+
+    /// The messages as parts. Each is read once, for lint and planner alike.
+    fn read(&self) -> Vec<Result<Message<JsonText>>> {
+        let nodes: Vec<&Json> = self.messages.iter().collect();
+        read_all(self.dialect, &nodes)
+    }
+
     /// Findings in these messages that the provider would reject.
-    fn errors(&self, messages: &[Json], traits: Traits) -> u32 {
+    fn errors(&self, messages: &[Json], read: &[Result<Message<JsonText>>], traits: Traits) -> u32 {
         let nodes: Vec<&Json> = messages.iter().collect();
         let system = self.system.as_ref();
         let tools = self.tools.as_ref();
-        let found = check(
+        let found = check_read(
             self.dialect,
             &LintRequest {
                 messages: &nodes,
@@ -213,6 +240,7 @@ impl Source {
                 previous: None,
                 same_prompt: true,
             },
+            read,
         );
         let errors = found
             .iter()
@@ -290,47 +318,24 @@ impl Source {
         }
         Err(unmended())
     }
-
-    fn read(&self) -> Result<Vec<Message<JsonText>>> {
-        let messages = self.messages.iter().enumerate();
-        messages
-            .map(|(index, message)| read_message(self.dialect, &message, index))
-            .collect()
-    }
-
-    /// What the system prompt and the tools take.
-    fn fixed_tokens(&self, counter: &Counter) -> Result<(u64, u64)> {
-        let mut system_tokens = 0;
-        if let Some(system) = &self.system {
-            let mut read = [read_system(&system)?];
-            count_message_parts(&mut read, counter)?;
-            let [read] = read;
-            let rules = ChatRules::for_counter(self.dialect, counter);
-            let parts = read.parts.iter().map(|part| u64::from(part.tokens));
-            system_tokens =
-                parts.sum::<u64>() + u64::from(message_overhead(&read, &rules, counter)?);
-        }
-        let tools_tokens = match &self.tools {
-            Some(tools) => {
-                let rules = ToolRules::for_counter(self.dialect, counter);
-                tool_tokens(&(&tools).capture()?, &rules, counter)?.tokens
-            }
-            None => 0,
-        };
-        Ok((system_tokens, u64::from(tools_tokens)))
-    }
 }
 
 /// Folds the messages and asks for the windows. A budget that is a share grows until what must stay
 /// fits: a share of little is less than any window.
-fn pack(source: &Source, options: &Options) -> Result<(Vec<Window>, Vec<Page>)> {
+fn pack(
+    source: &Source,
+    read: Vec<Result<Message<JsonText>>>,
+    options: &Options,
+) -> Result<(Vec<Window>, Vec<Page>)> {
+    let messages = read.into_iter().collect::<Result<Vec<_>>>()?;
+    let history = History::counted(source, messages, &options.counter)?;
     let share = match options.limit {
-        Limit::Tokens(budget) => return pack_within(source, options, budget),
+        Limit::Tokens(budget) => return pack_within(source, history, options, budget),
         Limit::Share(share) => share,
     };
-    let (mut budget, all) = budgets(source, share, &options.counter)?;
+    let (mut budget, all) = history.budgets(share, &options.counter);
     loop {
-        match pack_within(source, options, budget) {
+        match pack_within(source, history.clone(), options, budget) {
             Err(error) if error.kind() == ErrorKind::OverBudget && budget < all => {
                 budget = (budget + budget / 4 + 16).min(all);
             }
@@ -341,71 +346,47 @@ fn pack(source: &Source, options: &Options) -> Result<(Vec<Window>, Vec<Page>)> 
 
 fn pack_within(
     source: &Source,
+    history: History,
     options: &Options,
     budget: u64,
 ) -> Result<(Vec<Window>, Vec<Page>)> {
-    let read = source.read()?;
     let rules = ChatRules::for_counter(source.dialect, &options.counter);
-    let (system_tokens, tools_tokens) = source.fixed_tokens(&options.counter)?;
     let settings = Settings {
         dialect: source.dialect,
         counter: options.counter.clone(),
         budget,
         policy: options.policy.clone(),
-        system_tokens,
-        tools_tokens,
+        system_tokens: history.system_tokens,
+        tools_tokens: history.tools_tokens,
         request_tokens: rules.request_tokens(),
         message_tokens: rules.inserted_message_tokens(),
         calibration: None,
         key: PageKey::new(""),
         prices: options.prices,
     };
-    let places = boundaries(&read, source.dialect, options.at)?;
+    let places = boundaries(&history.messages, source.dialect, options.at)?;
     let mut set = WorkingSet::new(settings)?;
-    let mut rest = read.into_iter();
+    let mut tokens_before = set.settings().base_tokens();
+    let mut messages = history.messages.into_iter();
+    let mut overheads = history.overheads.into_iter();
     let mut windows = Vec::with_capacity(places.len());
     let mut pages = Pages::default();
     for at in places {
-        let more = at - set.transcript().len();
-        set.append(rest.by_ref().take(more).collect())?;
-        windows.push(window(&mut set, source, options)?);
+        let seen = set.transcript().len();
+        let more = at - seen;
+        set.append_counted(
+            messages.by_ref().take(more).collect(),
+            overheads.by_ref().take(more).collect(),
+        )?;
+        let rows = set.transcript().rows().iter().skip(seen);
+        tokens_before += rows.map(|row| u64::from(row.tokens)).sum::<u64>();
+        windows.push(window(&mut set, source, options, tokens_before)?);
         if options.pages {
             pages.note(&set);
         }
     }
     let pages = pages.finish(&set);
     Ok((windows, pages))
-}
-
-/// Input tokens that a share of the conversation gives its windows: what is pinned from the start,
-/// and that share of the rest, at least its largest message. And those of the whole conversation.
-fn budgets(source: &Source, share: f64, counter: &Counter) -> Result<(u64, u64)> {
-    let mut read = source.read()?;
-    count_message_parts(&mut read, counter)?;
-    let rules = ChatRules::for_counter(source.dialect, counter);
-    let (system_tokens, tools_tokens) = source.fixed_tokens(counter)?;
-    let mut pinned = system_tokens + tools_tokens + u64::from(rules.request_tokens());
-    let (mut rest, mut largest) = (0, 0);
-    let (mut is_opening, mut has_goal) = (true, false);
-    for message in &read {
-        let parts = message.parts.iter().map(|part| u64::from(part.tokens));
-        let overhead = u64::from(message_overhead(message, &rules, counter)?);
-        let tokens = parts.sum::<u64>() + overhead;
-        is_opening &= message.role.is_instruction();
-        let is_goal = !has_goal && has_words(message);
-        has_goal |= is_goal;
-        if is_opening || is_goal {
-            pinned += tokens;
-        } else {
-            rest += tokens;
-            largest = largest.max(tokens);
-        }
-    }
-    let free = ((rest as f64 * share) as u64).max(largest);
-    let upper = |tokens: u64| (tokens as f64 * (1.0 + counter.margin())).ceil() as u64;
-    // Placeholders for calls that are open at the end, and what a repair may put in, come on top.
-    let all = upper(pinned + rest) + upper(pinned + rest) / 4 + 1_000;
-    Ok((upper(pinned + free).max(1), all))
 }
 
 /// Whether the user says something in it, rather than handing over results.
@@ -419,7 +400,12 @@ fn has_words<T>(message: &Message<T>) -> bool {
 }
 
 /// The window at the pending boundary.
-fn window(set: &mut WorkingSet<JsonText>, source: &Source, options: &Options) -> Result<Window> {
+fn window(
+    set: &mut WorkingSet<JsonText>,
+    source: &Source,
+    options: &Options,
+    tokens_before: u64,
+) -> Result<Window> {
     let figures = set.window(true)?;
     let mut messages = Vec::new();
     for entry in set.entries(0) {
@@ -438,7 +424,11 @@ fn window(set: &mut WorkingSet<JsonText>, source: &Source, options: &Options) ->
         upper = set.settings().upper(tokens);
     }
     let mut is_mended = false;
-    if source.errors(&messages, options.traits) > 0 {
+    let errors = |messages: &[Json]| {
+        let nodes: Vec<&Json> = messages.iter().collect();
+        source.errors(messages, &read_all(source.dialect, &nodes), options.traits)
+    };
+    if errors(&messages) > 0 {
         messages = source.repaired(&messages, options.traits, false)?;
         is_mended = true;
         tokens = set.settings().base_tokens();
@@ -456,9 +446,6 @@ fn window(set: &mut WorkingSet<JsonText>, source: &Source, options: &Options) ->
             ));
         }
     }
-    let rows = set.transcript().rows().iter();
-    let tokens_before =
-        set.settings().base_tokens() + rows.map(|row| u64::from(row.tokens)).sum::<u64>();
     let cost = |tokens| options.price.map(|price| price.of(tokens));
     let report = Report {
         at: figures.messages,
@@ -473,13 +460,10 @@ fn window(set: &mut WorkingSet<JsonText>, source: &Source, options: &Options) ->
         steps: figures.steps,
         compactions: figures.compactions,
         violations: 0,
-        violations_left: if is_mended {
-            source.errors(&messages, options.traits)
-        } else {
-            0
-        },
+        violations_left: if is_mended { errors(&messages) } else { 0 },
         repaired: is_mended,
         losses: Vec::new(),
+        redacted: None,
         cost_before: cost(tokens_before),
         cost_after: cost(tokens),
     };

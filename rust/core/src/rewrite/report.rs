@@ -57,6 +57,8 @@ pub struct Report {
     pub repaired: bool,
     /// What a conversion could not carry over, counted by kind.
     pub losses: Vec<(LossKind, u32)>,
+    /// Values that placeholders stand for in the conversation; `None` if none were looked for.
+    pub redacted: Option<u64>,
     /// Dollars for the input of the request with the whole history, nothing cached.
     pub cost_before: Option<f64>,
     /// Dollars for the input of the request with the window.
@@ -74,7 +76,7 @@ impl Report {
         let [verbatim, trimmed, stub, gone] = self.steps.map(|steps| number(steps.into()));
         let losses = self.losses.iter();
         let losses = losses.map(|(kind, count)| (kind.code().into(), number((*count).into())));
-        vec![
+        let mut fields = vec![
             ("at", self.at.into()),
             ("dialect", self.dialect.name().into()),
             ("source_messages", self.source_messages.into()),
@@ -100,6 +102,8 @@ impl Report {
             ("losses", Json::Map(losses.collect())),
             ("cost_before", dollars(self.cost_before)),
             ("cost_after", dollars(self.cost_after)),
-        ]
+        ];
+        fields.extend(self.redacted.map(|count| ("redacted", number(count))));
+        fields
     }
 }

@@ -204,18 +204,19 @@ impl Iterator for Identifiers<'_> {
                 continue;
             }
             let start = self.at;
-            let mut seen = 0;
-            for &byte in &self.bytes[start..] {
+            let (mut end, mut seen) = (start, 0);
+            while let Some(&byte) = self.bytes.get(end) {
                 let bit = BIT[usize::from(byte)];
                 if bit == 0 {
                     break;
                 }
                 seen |= bit;
-                self.at += 1;
+                end += 1;
             }
+            self.at = end;
             // Most runs are plain words, which are none.
             if seen & SPECIAL != 0
-                && let Some(found) = self.judge(start, self.at, seen)
+                && let Some(found) = self.judge(start, end, seen)
             {
                 return Some(found);
             }

@@ -14,6 +14,7 @@ use super::identifiers::{
     Form, Identifier, Identifiers, identifiers, json_identifiers, line_identifiers,
     looks_like_json, name_parts,
 };
+use crate::keep::Memo;
 use crate::message::{Body, Part, PartKind, Role};
 use crate::node::Text;
 use crate::shrink::with_text;
@@ -145,6 +146,8 @@ pub struct Index {
     forgotten: u32,
     /// Where the identifiers of the newest two messages stood before.
     again: Vec<Again>,
+    /// What the choices of lines found out about single parts.
+    pub(crate) memo: Memo,
 }
 
 impl Index {

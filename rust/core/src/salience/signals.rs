@@ -1,10 +1,10 @@
-//! What a text contains that makes it matter: found once, when it is appended.
+//! What a text contains that makes it matter: found once, when it is asked.
 
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 
-use crate::message::{Body, Message, PartKind};
+use crate::message::{Body, Part, PartKind};
 use crate::node::Text;
 
 /// Bits that say what a message contains.
@@ -110,9 +110,9 @@ pub fn signals_in(text: &str) -> Signals {
 }
 
 /// The signals of a message: its texts and results.
-pub fn signals_of<T: Text>(message: &Message<T>) -> Signals {
+pub fn signals_of_parts<T: Text>(parts: &[Part<T>]) -> Signals {
     let mut found = Signals::default();
-    for part in &message.parts {
+    for part in parts {
         if !matches!(part.kind, PartKind::Text | PartKind::Result) {
             continue;
         }

@@ -92,10 +92,7 @@ pub fn check<N: Node>(dialect: Dialect, request: &Request<'_, N>) -> Vec<Violati
     check_read(dialect, request, &read_all(dialect, request.messages))
 }
 
-pub(in crate::dialect) fn read_all<N: Node>(
-    dialect: Dialect,
-    messages: &[N],
-) -> Vec<Result<Message<N::Text>>> {
+pub(crate) fn read_all<N: Node>(dialect: Dialect, messages: &[N]) -> Vec<Result<Message<N::Text>>> {
     let messages = messages.iter().enumerate();
     messages
         .map(|(index, message)| read_message(dialect, message, index))
@@ -103,7 +100,7 @@ pub(in crate::dialect) fn read_all<N: Node>(
 }
 
 /// Checks a request whose messages are read.
-pub(in crate::dialect) fn check_read<N: Node>(
+pub(crate) fn check_read<N: Node>(
     dialect: Dialect,
     request: &Request<'_, N>,
     read: &[Result<Message<N::Text>>],

@@ -38,6 +38,8 @@ pub fn parse(text: &str) -> Result<Json, JsonError> {
         text,
         bytes: text.as_bytes(),
         at: 0,
+        has_controls: has_controls(text.as_bytes()),
+        scratch: Vec::new(),
     };
     parser.skip_space();
     let value = parser.value(0)?;
@@ -52,6 +54,16 @@ struct Parser<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
+    /// Whether there are control characters anywhere: most texts are one line without any, and no
+    /// string has to be searched for them.
+    has_controls: bool,
+    /// Where strings with escapes are put together.
+    scratch: Vec<u8>,
+}
+
+/// A minimum over all bytes runs at the speed of memory.
+fn has_controls(bytes: &[u8]) -> bool {
+    bytes.iter().fold(u8::MAX, |least, byte| least.min(*byte)) < 0x20
 }
 
 impl Parser<'_> {
@@ -160,8 +172,7 @@ impl Parser<'_> {
         let rest = self.bytes.get(from..).unwrap_or_default();
         let stop = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
         let run = rest.get(..stop).unwrap_or_default();
-        // A minimum over all runs at the speed of memory; the position is needed rarely.
-        if run.iter().fold(u8::MAX, |least, byte| least.min(*byte)) < 0x20 {
+        if self.has_controls && has_controls(run) {
             return from + run.iter().position(|byte| *byte < 0x20).unwrap_or(stop);
         }
         from + stop
@@ -178,17 +189,31 @@ impl Parser<'_> {
         self.escaped(from, end)
     }
 
+    fn key(&mut self) -> Result<Box<str>, JsonError> {
+        let from = self.at + 1;
+        let end = self.plain_until(from);
+        if self.bytes.get(end) == Some(&b'"') {
+            self.at = end + 1;
+            return Ok(self.slice(from, end).into());
+        }
+        // A key with lone surrogates names nothing that is looked for: U+FFFD will do.
+        Ok(self.string()?.with(|key| key.into()))
+    }
+
     /// The rest of a string whose first escape, or fault, is at `stop`.
     fn escaped(&mut self, from: usize, mut stop: usize) -> Result<JsonText, JsonError> {
-        let mut out: Vec<u8> = Vec::with_capacity(stop - from + 64);
+        let mut out = std::mem::take(&mut self.scratch);
+        out.clear();
         let mut from = from;
         loop {
-            out.extend_from_slice(self.slice(from, stop).as_bytes());
+            out.extend_from_slice(self.bytes.get(from..stop).unwrap_or_default());
             self.at = stop;
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(JsonText::from_bytes(out));
+                    let text = JsonText::from_slice(&out);
+                    self.scratch = out;
+                    return Ok(text);
                 }
                 Some(b'\\') => self.escape(&mut out)?,
                 Some(_) => return Err(self.error("no control character in a string")),
@@ -239,8 +264,13 @@ impl Parser<'_> {
     fn unit(&self, at: usize) -> Option<u16> {
         match self.bytes.get(at..at + 6)? {
             [b'\\', b'u', digits @ ..] => digits.iter().try_fold(0_u16, |unit, digit| {
-                let digit = char::from(*digit).to_digit(16)?;
-                Some((unit << 4) | u16::try_from(digit).ok()?)
+                let value = match digit {
+                    b'0'..=b'9' => digit - b'0',
+                    b'a'..=b'f' => digit - b'a' + 10,
+                    b'A'..=b'F' => digit - b'A' + 10,
+                    _ => return None,
+                };
+                Some((unit << 4) | u16::from(value))
             }),
             _ => None,
         }
@@ -284,9 +314,7 @@ impl Parser<'_> {
             if self.peek() != Some(b'"') {
                 return Err(self.error("a key in quotes"));
             }
-            let key = self.string()?;
-            // A key with lone surrogates names nothing that is looked for: U+FFFD will do.
-            let key: Box<str> = key.with(|key| key.into());
+            let key = self.key()?;
             self.skip_space();
             if !self.takes(b':') {
                 return Err(self.error("':'"));

@@ -47,7 +47,15 @@ impl JsonText {
         Self::from_bytes(bytes)
     }
 
-    pub(super) fn from_bytes(bytes: Vec<u8>) -> Self {
+    /// From UTF-8 in which lone surrogates may stand as three bytes.
+    pub(crate) fn from_slice(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => text.into(),
+            Err(_) => Self::from_bytes(bytes.to_vec()),
+        }
+    }
+
+    fn from_bytes(bytes: Vec<u8>) -> Self {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) => return text.into(),
             Err(error) => error.into_bytes(),
