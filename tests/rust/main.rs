@@ -31,6 +31,7 @@ mod identifiers;
 mod images;
 mod keep;
 mod large;
+mod likelihood;
 mod lint;
 mod lint_rules;
 mod page;

@@ -26,8 +26,9 @@ pub const MOST: usize = 1 << 17;
 /// A reuse counts as late if the copy before is at least this many messages old.
 const GAP: u32 = 5;
 
-/// Names from which a part is not looked up: a word in many names tells nothing.
-const MOST_NAMES: usize = 32;
+/// Names from which a part is not looked up: a word in many names tells nothing, and each of them is
+/// looked at once between two compactions, most of what a boundary costs in a long history.
+const MOST_NAMES: usize = 16;
 
 /// Bytes from which a line is too long to come back.
 pub(crate) const LONG_LINE: u32 = 960;
@@ -190,20 +191,15 @@ impl Index {
         u64::from(self.turns) * 5 > self.counts.len() as u64 && !acts_in_text
     }
 
-    /// Whether there may be identifiers with this name part.
-    pub(crate) fn has_part(&self, part: u64) -> bool {
-        self.parts.contains_key(&part)
-    }
-
     /// The identifiers with this name part, oldest first; none if there are too many to tell
-    /// anything.
-    pub fn with_part(&self, part: u64) -> impl Iterator<Item = (u64, &Known)> {
-        let found = self.parts.get(&part).map_or(&[][..], Vec::as_slice);
+    /// anything, and `None` if there never was one.
+    pub fn with_part(&self, part: u64) -> Option<impl Iterator<Item = (u64, &Known)>> {
+        let found = self.parts.get(&part)?.as_slice();
         let found = if found.len() > MOST_NAMES { &[] } else { found };
-        found.iter().filter_map(|&at| {
+        Some(found.iter().filter_map(|&at| {
             let (hash, known) = self.names.get_index(at as usize)?;
             Some((*hash, known))
-        })
+        }))
     }
 
     /// Reads the messages up to `end` that were not read yet.
