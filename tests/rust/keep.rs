@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use satchel_core::dialect::Dialect;
-use satchel_core::level::Level;
 use satchel_core::message::PartKind;
 use satchel_core::policy::Policy;
 use satchel_core::shrink::{Span, with_text};
@@ -581,37 +580,6 @@ fn a_stub_says_what_it_was() {
     assert!(stub.contains("; 60 lines left out; page_in(\"p_"), "{stub}");
     assert_eq!(stub.lines().count(), 1);
     assert_eq!(window[4], messages[4]);
-}
-
-/// A step whose markers would take a good part of it is whole or gone.
-#[test]
-fn a_stub_is_not_made_of_what_is_hardly_longer() {
-    for (lines, budget) in [(1, 900), (2, 1200), (3, 1500), (40, 3000)] {
-        let mut messages = vec![json!({"role": "user", "content": "Mend the shop."})];
-        for number in 0..60 {
-            messages.extend(look(
-                number,
-                &format!("src/till_{number}.rs"),
-                &noise(number * 100, lines),
-            ));
-        }
-        let mut set = set_of(Dialect::OpenAi, budget);
-        for (index, message) in messages.iter().enumerate() {
-            set.append(read_one(Dialect::OpenAi, message, index))
-                .unwrap();
-            for shown in set
-                .plan()
-                .shown()
-                .iter()
-                .filter(|shown| shown.level == Level::Stub)
-            {
-                let markers: u32 = shown.edits.iter().map(|edit| edit.tokens).sum();
-                let whole = set.transcript().steps()[shown.step as usize].tokens;
-                assert!(markers * 5 <= whole, "{markers} of {whole}");
-            }
-        }
-        assert!(set.plan().compactions() > 0);
-    }
 }
 
 #[test]

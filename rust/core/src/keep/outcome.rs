@@ -17,9 +17,6 @@ use crate::shrink::{PartEdit, Span, Wanted, edited, with_text};
 /// Identifiers that a stub may name.
 const NAMES: usize = 4;
 
-/// One over the most of a step's original tokens that what stands for its parts takes in a stub.
-const STUB_PART: u64 = 5;
-
 /// An identifier on a long line with what stands right around it.
 fn reach(place: Span, line: Span) -> Span {
     let reach = FRAGMENT_BYTES as u32;
@@ -400,8 +397,7 @@ impl<T: Text> Keeper<'_, T> {
         })
     }
 
-    /// A step with new edits, of those that save tokens. One that would be a stub and of which
-    /// markers are a good part stays as it is: the room is better used by what it says.
+    /// A step with new edits, of those that save tokens.
     fn lowered(&self, step: &Step, shown: &Shown, fresh: Vec<PartEdit>) -> Kept {
         let mut edits: Vec<PartEdit> = shown.edits.to_vec();
         let mut tokens = shown.tokens;
@@ -432,21 +428,6 @@ impl<T: Text> Keeper<'_, T> {
         } else {
             Level::Trimmed
         };
-        let markers: u64 = edits.iter().map(|edit| u64::from(edit.tokens)).sum();
-        let bounds = self.transcript.steps()[shown.step as usize];
-        if level == Level::Stub
-            && changed
-            && self.squeeze == Squeeze::None
-            && markers * STUB_PART > u64::from(bounds.tokens)
-        {
-            return Kept {
-                shown: step.shown,
-                level: shown.level,
-                tokens: shown.tokens,
-                edits: shown.edits.to_vec(),
-                is_recent: step.is_recent,
-            };
-        }
         Kept {
             shown: step.shown,
             level: level.min(shown.level),

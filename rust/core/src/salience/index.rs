@@ -26,9 +26,8 @@ pub const MOST: usize = 1 << 17;
 /// A reuse counts as late if the copy before is at least this many messages old.
 const GAP: u32 = 5;
 
-/// Names from which a part is not looked up: a word in many names tells nothing, and each of them is
-/// looked at once between two compactions, most of what a boundary costs in a long history.
-const MOST_NAMES: usize = 16;
+/// Names from which a part is not looked up: a word in many names tells nothing.
+const MOST_NAMES: usize = 32;
 
 /// Bytes from which a line is too long to come back.
 pub(crate) const LONG_LINE: u32 = 960;
