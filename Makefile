@@ -62,7 +62,7 @@ test: setup
 	then cargo nextest run --workspace --all-targets --no-tests=pass; \
 	else cargo test --workspace --all-targets; fi
 	cargo test --workspace --doc
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal
 
 check: setup
 	cargo fmt --all --check

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 async def offline_model(window: Window) -> dict[str, Any]:
     """Answers from what it was shown, as a model would, and says what that was."""
     newest = window.messages[-1]["content"]
-    parts = [newest] if isinstance(newest, str) else [part["text"] for part in newest]
-    notes = [line[2:] for part in parts[1:] for line in part.splitlines() if line.startswith("- ")]
+    notes = [line[2:] for line in newest.splitlines() if line.startswith("- ")]
     said = "From what you told me before: " + " / ".join(notes) if notes else "Noted."
     return {"role": "assistant", "content": said}
 

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from satchel import models
+from satchel.counting import counter as counter_of
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
@@ -13,7 +14,14 @@ if TYPE_CHECKING:
 
     from satchel.counting import Counter
 
-__all__ = ["FIXED", "binds_reasoning", "by_dialect", "fixed_tokens", "plain_event"]
+__all__ = [
+    "FIXED",
+    "binds_reasoning",
+    "by_dialect",
+    "fixed_tokens",
+    "plain_event",
+    "with_figures_of_model",
+]
 
 FIXED: Final = ("system_tokens", "tools_tokens")
 """Settings that follow from what a request carries beside its messages."""
@@ -33,6 +41,25 @@ def fixed_tokens(counter: Counter, system: object, tools: object, dialect: str) 
         return dict.fromkeys(FIXED, 0)
     counted = counter.count_messages([], system=system, tools=tools, dialect=dialect)
     return {"system_tokens": counted.system, "tools_tokens": counted.tools}
+
+
+def with_figures_of_model(event: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of another model with what goes with it: its counter, its limit, its prices.
+
+    Args:
+        event: the ``settings`` event; what it says itself stays.
+        said: the settings in force before it.
+    """
+    name, before = event.get("model"), said.get("model")
+    if not isinstance(name, str) or name == before:
+        return event
+    figures: dict[str, Any] = {}
+    model = models.get(name)
+    if isinstance(before, str) and said.get("counter") == counter_of(before).name:
+        figures["counter"] = counter_of(name).name
+    figures["budget"] = min(said["budget"], model.input_budget())
+    figures["prices"] = model.input_prices()
+    return {**figures, **event}
 
 
 def by_dialect(events: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:

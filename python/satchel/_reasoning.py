@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["thinking_tail", "turns_kept", "without_reasoning"]
+__all__ = ["thinking_tail", "without_reasoning"]
 
 _KINDS: Final = frozenset({"thinking", "redacted_thinking"})
 _CLAUDE: Final = re.compile(r"claude-(opus|sonnet|fable|mythos)-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
@@ -24,7 +24,7 @@ _KEEPING: Final = {"opus": (4, 5), "sonnet": (4, 6), "fable": (0, 0), "mythos": 
 """The first versions that keep all reasoning by default."""
 
 
-def turns_kept(model: str) -> int | Literal["all"]:
+def _turns_kept(model: str) -> int | Literal["all"]:
     """Turns before the running one whose reasoning stays where nobody says how many."""
     found = _CLAUDE.search(model)
     if found is None:
@@ -33,11 +33,15 @@ def turns_kept(model: str) -> int | Literal["all"]:
     return "all" if version >= _KEEPING[found[1]] else 1
 
 
-def thinking_tail(messages: Sequence[Any], keep: int) -> int:
+def thinking_tail(messages: Sequence[Any], keep: int | Literal["all", "model"], model: str) -> int:
     """How many messages at the end keep their reasoning.
 
-    They go back to the first of the ``keep`` newest turns with reasoning before the running turn.
+    They go back to the first of the ``keep`` newest turns with reasoning before the running turn;
+    ``model`` stands for what the provider of this model keeps.
     """
+    wanted = _turns_kept(model) if keep == "model" else keep
+    if wanted == "all":
+        return len(messages)
     turns = 0
     is_running, holds = True, False
     for back, message in enumerate(reversed(messages), 1):
@@ -45,7 +49,7 @@ def thinking_tail(messages: Sequence[Any], keep: int) -> int:
         if _field(message, "role") != "user" or any(map(_is_result, _blocks(message))):
             continue
         turns += not is_running and holds
-        if turns == keep:
+        if turns == wanted:
             return back
         is_running, holds = False, False
     return len(messages)

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from satchel._era import Era
     from satchel._page_reading import Source
     from satchel.counting import Counter
+    from satchel.window import Window
 
-__all__ = ["ROUNDS", "Claim", "Stakes", "checked_stakes", "claims", "cost_of"]
+__all__ = ["ROUNDS", "Claim", "Stakes", "checked_stakes", "claims", "fitting_claims"]
 
 Stakes = Literal["normal", "high"]
 
@@ -103,7 +104,30 @@ def claims(eras: Sequence[Era]) -> list[Claim]:
     return [claim for _, _, claim in missing]
 
 
-def cost_of(claim: Claim, counter: Counter, scale: float) -> int:
+def fitting_claims(
+    missing: Sequence[Claim], window: Window, trigger: float, counter: Counter
+) -> list[Claim]:
+    """The first of these originals that can come back without a compaction.
+
+    Args:
+        missing: the originals, the most telling first.
+        window: the window as it is.
+        trigger: share of the budget above which a compaction happens.
+        counter: what counts.
+    """
+    room = math.floor(min(trigger, 1.0) * window.budget) - window.tokens_upper
+    # Estimates and calibrated counts are above the counter's own.
+    scale = max(1.0, window.tokens_upper / max(1, window.tokens))
+    fitting: list[Claim] = []
+    for claim in missing:
+        tokens = _cost_of(claim, counter, scale) if claim.text is not None else room + 1
+        if tokens <= room:
+            fitting.append(claim)
+            room -= tokens
+    return fitting
+
+
+def _cost_of(claim: Claim, counter: Counter, scale: float) -> int:
     """The most tokens that a claim's original takes in the window, times ``scale``."""
     return math.ceil(counter.count(fence(claim.label, claim.text or "")) * scale) + _SLACK
 

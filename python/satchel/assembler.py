@@ -45,6 +45,8 @@ class Budget:
         tokens: input tokens of the whole request; None for the model's window less the reserve.
         reserve_tokens: tokens kept for the answer; None for the model's output limit, at most a
             quarter of its window. Only used if ``tokens`` is None.
+        memory_tokens: most tokens of the memories that are given for one window; None for a fifth
+            of the budget. What they leave goes to the history.
 
     Raises:
         InputError: ``invalid_value`` for a number below 1 (reserve: below 0) or both given.
@@ -52,11 +54,13 @@ class Budget:
 
     tokens: int | None = None
     reserve_tokens: int | None = None
+    memory_tokens: int | None = None
 
     def __post_init__(self) -> None:
         for name, value, least in (
             ("tokens", self.tokens, 1),
             ("reserve_tokens", self.reserve_tokens, 0),
+            ("memory_tokens", self.memory_tokens, 0),
         ):
             if value is not None:
                 whole_number(f"budget {name}", value, least=least, most=MOST_WHOLE)
@@ -105,6 +109,7 @@ class Assembler:
         "_budget",
         "_counter",
         "_dialect",
+        "_memory_tokens",
         "_model",
         "_on_damage",
         "_policy",
@@ -127,6 +132,7 @@ class Assembler:
         sizes = budget if isinstance(budget, Budget) else Budget(budget)
         self._model: Final = model
         self._budget = sizes.resolve(known)
+        self._memory_tokens: Final = sizes.memory_tokens
         self._policy: Final = Policy.preset(policy) if isinstance(policy, str) else policy
         if not isinstance(cast("object", self._policy), Policy):
             message = f"policy must be a preset's name or a Policy, not {name_of_type(policy)}"
@@ -160,6 +166,11 @@ class Assembler:
     def budget(self) -> int:
         """Input tokens of the whole request."""
         return self._budget
+
+    @property
+    def memory_tokens(self) -> int | None:
+        """Most tokens of the memories of one window; None for a fifth of the budget."""
+        return self._memory_tokens
 
     @property
     def policy(self) -> Policy:
@@ -197,6 +208,7 @@ class Assembler:
                 self._counter,
                 self._dialect,
                 self._on_damage,
+                self._memory_tokens,
             ),
         )
 
@@ -207,6 +219,8 @@ class Assembler:
         events: Iterable[Mapping[str, Any]] = (),
         system: object = None,
         tools: Sequence[Any] | None = None,
+        summary: Mapping[str, Any] | None = None,
+        memories: Iterable[object] = (),
         query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
@@ -220,6 +234,13 @@ class Assembler:
                 say other settings than this assembler's, its own hold from here on, as an event.
             system: the system prompt, where it stands outside the messages.
             tools: the tool definitions that the request will carry; counted, not changed.
+            summary: a text that stands for a range of the history: a mapping with ``covers`` (index
+                of the first message, one past the last) and ``text``. What it covers leaves the
+                window and stays behind its pointers.
+            memories: what is known from elsewhere: what `Memory.recall` gave, memory items, texts,
+                or mappings with ``text`` and ``source``. They come fenced and labelled as data,
+                with the newest message, most important first, within `Budget` ``memory_tokens``;
+                ``report.memories_left_out`` counts the others. They stay until a compaction.
             query: what the window should answer, where the policy says ``select="relevant"``;
                 default: the newest user message. With another ``select`` it changes nothing.
             stakes: ``"high"`` for a step that must not rest on a shortened text: where the newest
@@ -240,7 +261,9 @@ class Assembler:
                 ``counter_failed``.
         """
         working_set = self.working_set(messages, events=events, system=system, tools=tools)
-        return working_set.window(query=query, stakes=stakes, open_calls=open_calls)
+        return working_set.window(
+            summary=summary, memories=memories, query=query, stakes=stakes, open_calls=open_calls
+        )
 
     def working_set(
         self,
@@ -265,11 +288,17 @@ class Assembler:
 
 
 def _rebuild_assembler(  # noqa: PLR0917 - a pickle calls it by position
-    model: str, budget: int, policy: Policy, counter: Counter, dialect: str, on_damage: OnDamage
+    model: str,
+    budget: int,
+    policy: Policy,
+    counter: Counter,
+    dialect: str,
+    on_damage: OnDamage,
+    memory_tokens: int | None = None,
 ) -> Assembler:
     return Assembler(
         model,
-        budget=budget,
+        budget=Budget(budget, memory_tokens=memory_tokens),
         policy=policy,
         counter=counter,
         dialect=dialect,

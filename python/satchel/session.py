@@ -13,6 +13,7 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
+from satchel._arguments import listed
 from satchel._replies import messages_in
 from satchel._session_log import SessionLog, encoded
 from satchel._summaries import Summaries
@@ -27,7 +28,7 @@ from satchel.telemetry import observed_window
 from satchel.usage import Calibration, usage_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from satchel._stakes import Stakes
@@ -361,6 +362,7 @@ class Session:
         *,
         system: object = UNSET,
         tools: Sequence[Any] | Unset | None = UNSET,
+        memories: Iterable[object] = (),
         query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
@@ -373,6 +375,8 @@ class Session:
             StoreError: whatever the store says.
         """
         asked: dict[str, Any] = {"query": query, "stakes": stakes, "open_calls": open_calls}
+        # A window that is asked for anew, after another writer's append, asks for them again.
+        asked["memories"] = listed("memories", memories, of="items or texts")
         with observed_window(self._session_id) as given:
             async with self._lock:
                 await self._log.refresh()

@@ -27,7 +27,7 @@ import satchel.session as waiting
 from satchel.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
     from types import TracebackType
 
     from satchel._stakes import Stakes
@@ -298,6 +298,7 @@ class Session:
         *,
         system: object = waiting.UNSET,
         tools: Sequence[Any] | waiting.Unset | None = waiting.UNSET,
+        memories: Iterable[object] = (),
         query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
@@ -305,7 +306,12 @@ class Session:
         """As `satchel.Session.window`."""
         return _LOOP.run(
             lambda: self._session.window(
-                system=system, tools=tools, query=query, stakes=stakes, open_calls=open_calls
+                system=system,
+                tools=tools,
+                memories=memories,
+                query=query,
+                stakes=stakes,
+                open_calls=open_calls,
             )
         )
 

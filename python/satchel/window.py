@@ -209,6 +209,7 @@ class Report(BaseModel):
         rewrites: what each of them cost, in order; tells forced, priced and cold ones apart.
         not_recalled: with ``stakes="high"``, pointers of the originals that the next step relies on
             and that did not fit, the most telling first; read them with ``page_in``.
+        memories_left_out: how many of the memories given for this window did not fit.
         summary: in a session, what its newest summary came to, with every try that failed; None
             before the first, and outside of sessions.
     """
@@ -228,6 +229,7 @@ class Report(BaseModel):
     worth_bound: float = 0.0
     rewrites: tuple[Rewrite, ...] = ()
     not_recalled: tuple[str, ...] = ()
+    memories_left_out: int = 0
     summary: CompactionReport | None = None
 
     @classmethod
@@ -237,7 +239,8 @@ class Report(BaseModel):
         Every window has a report, and hardly any is read: validating it costs 2.7 us, this 1.4.
         """
         report = cls.__new__(cls)
-        figures["not_recalled"], figures["summary"] = (), None
+        figures["not_recalled"], figures["memories_left_out"] = (), 0
+        figures["summary"] = None
         object.__setattr__(report, "__dict__", figures)
         object.__setattr__(report, "__pydantic_fields_set__", set(figures))
         object.__setattr__(report, "__pydantic_extra__", None)

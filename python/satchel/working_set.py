@@ -7,9 +7,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from satchel import _core, models
+from satchel import _core
 from satchel._arguments import (
     MOST_WHOLE,
     invalid,
@@ -21,6 +22,7 @@ from satchel._arguments import (
 from satchel._bound_reasoning import unbound
 from satchel._damage import Repairs
 from satchel._era import CLOSED, Era
+from satchel._given_context import MEMORY_PART, memories_event, summary_event
 from satchel._handover import converted_request, joined_system
 from satchel._log_events import (
     FIXED,
@@ -28,13 +30,13 @@ from satchel._log_events import (
     by_dialect,
     fixed_tokens,
     plain_event,
+    with_figures_of_model,
 )
 from satchel._page_calls import calls_in, results_of
 from satchel._page_reading import PAGE_TOOL_NAME, read_page, source_of
 from satchel._provider_edits import provider_edits
-from satchel._reasoning import thinking_tail, turns_kept
-from satchel._stakes import ROUNDS, checked_stakes, claims, cost_of
-from satchel.counting import counter as counter_of
+from satchel._reasoning import thinking_tail
+from satchel._stakes import ROUNDS, checked_stakes, claims, fitting_claims
 from satchel.counting import resolved
 from satchel.errors import BudgetError, InputError
 from satchel.paging import DEFAULT_TOKENS, LEAST_TOKENS, answer
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
     from satchel._handover import Opening
     from satchel._page_calls import ToolCall
-    from satchel._stakes import Claim, Stakes
+    from satchel._stakes import Stakes
     from satchel.assembler import Assembler
     from satchel.counting import Counter
 
@@ -296,7 +298,7 @@ class WorkingSet:
         """
         event = {"at": len(self), **plain_event(event, len(self._events))}
         if event.get("kind") == "settings":
-            event = self._with_figures_of_model(event)
+            event = with_figures_of_model(event, self._said)
             if "policy" in event:
                 event["policy"] = planned_policy(event["policy"])
         self._fold(event, is_converted=True)
@@ -353,19 +355,6 @@ class WorkingSet:
         self._events = (*self._events, event)
         self._note(event)
 
-    def _with_figures_of_model(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Settings of another model with what goes with it: its counter, its limit."""
-        name, before = event.get("model"), self._said.get("model")
-        if not isinstance(name, str) or name == before:
-            return event
-        figures: dict[str, Any] = {}
-        model = models.get(name)
-        if isinstance(before, str) and self._said.get("counter") == counter_of(before).name:
-            figures["counter"] = counter_of(name).name
-        figures["budget"] = min(self._said["budget"], model.input_budget())
-        figures["prices"] = model.input_prices()
-        return {**figures, **event}
-
     def pin(self, index: int) -> None:
         """Keeps the step of message ``index`` verbatim; brings it back if it was lowered."""
         self.apply({"kind": "pin", "index": whole_number("index", index)})
@@ -379,6 +368,8 @@ class WorkingSet:
         *,
         system: object = _UNSET,
         tools: Sequence[Any] | _Unset | None = _UNSET,
+        summary: Mapping[str, Any] | None = None,
+        memories: Iterable[object] = (),
         query: str | None = None,
         stakes: Stakes = "normal",
         open_calls: OpenCalls = "raise",
@@ -388,6 +379,8 @@ class WorkingSet:
         Args:
             system: a changed system prompt; becomes an event.
             tools: changed tool definitions; they become an event.
+            summary: as in `Assembler.assemble`; becomes an event, unless it is the one in force.
+            memories: likewise; the same ones again at the same place come once.
             query: as in `Assembler.assemble`.
             stakes: as in `Assembler.assemble`; what comes back becomes events.
             open_calls: as in `Assembler.assemble`.
@@ -404,11 +397,18 @@ class WorkingSet:
         query = optional_text("query", query)
         if not isinstance(system, _Unset) or not isinstance(tools, _Unset):
             self._change(system, tools)
+        left_out = self._give(summary, memories)
+        if left_out:
+            window = self.window(query=query, stakes=stakes, open_calls=open_calls)
+            report = window.report.model_copy(update={"memories_left_out": left_out})
+            return replace(window, report=report)
         if checked_stakes(stakes) == "normal":
             return self._window(open_calls, query)
         window, missing = self._window(open_calls, query), claims(self._eras)
         for _ in range(ROUNDS):
-            fitting = self._fitting(missing, window) if open_calls == "raise" else []
+            trigger = self._said["policy"].get("trigger", 1.0)
+            may_come = open_calls == "raise"
+            fitting = fitting_claims(missing, window, trigger, self._counter()) if may_come else []
             if not fitting:
                 break
             for claim in fitting:
@@ -421,19 +421,22 @@ class WorkingSet:
         report = window.report.model_copy(update={"not_recalled": pointers})
         return replace(window, report=report)
 
-    def _fitting(self, missing: Sequence[Claim], window: Window) -> list[Claim]:
-        """The first of these originals that can come back without a compaction."""
-        trigger = self._said["policy"].get("trigger", 1.0)
-        room = math.floor(min(trigger, 1.0) * window.budget) - window.tokens_upper
-        # Estimates and calibrated counts are above the counter's own.
-        scale = max(1.0, window.tokens_upper / max(1, window.tokens))
-        fitting: list[Claim] = []
-        for claim in missing:
-            tokens = cost_of(claim, self._counter(), scale) if claim.text is not None else room + 1
-            if tokens <= room:
-                fitting.append(claim)
-                room -= tokens
-        return fitting
+    def _give(self, summary: Mapping[str, Any] | None, memories: Iterable[object]) -> int:
+        """Makes events of what a caller brings; how many memories did not fit."""
+        most = self._assembler.memory_tokens
+        most = self._said["budget"] // MEMORY_PART if most is None else most
+        remembered, left_out = memories_event(memories, self._counter(), most)
+        events = [remembered] if remembered else []
+        if summary is not None:
+            events.insert(0, summary_event(summary))
+        at = len(self)
+        known = [*takewhile(lambda event: event["at"] == at, reversed(self._events))]
+        for event in events:
+            placed = plain_event({"at": at, **event}, len(self._events))
+            in_force = {**self._era.summary, "at": at} if self._era.summary else None
+            if placed not in known and placed != in_force:
+                self._fold(placed, is_converted=True)
+        return left_out
 
     def _window(self, open_calls: OpenCalls, query: str | None) -> Window:
         """The window at the pending boundary."""
@@ -447,10 +450,7 @@ class WorkingSet:
         checked = revision
         tail = era.core.unchanged_tail() if self._is_bound else None
         if policy.thinking is not None and not policy.server:
-            keep = policy.thinking.keep
-            if keep == "model":
-                keep = turns_kept(model)
-            spared = len(messages) if keep == "all" else thinking_tail(messages, keep)
+            spared = thinking_tail(messages, policy.thinking.keep, model)
             tail = spared if tail is None else min(tail, spared)
         if tail is not None:
             # Where reasoning goes, older messages are others than before.
@@ -464,10 +464,7 @@ class WorkingSet:
         if mended is not None:
             messages = mended
             tokens, upper = self._count_again(messages)
-        rewrites = era.rewrites(revision)
-        if self._past:
-            past = (one for era in self._past for one in era.rewrites(CLOSED))
-            rewrites = (*past, *rewrites)
+        past = [one for before in self._past for one in before.rewrites(CLOSED)]
         return Window(
             messages=messages,
             system=self._whole_system(era),
@@ -484,7 +481,7 @@ class WorkingSet:
                 messages=len(era),
                 steps=era.levels(revision, figures[6:10]),
                 compactions=era.compactions + compactions,
-                rewrites=rewrites,
+                rewrites=(*past, *era.rewrites(revision)) if past else era.rewrites(revision),
                 system_tokens=said.get("system_tokens", 0),
                 tools_tokens=said.get("tools_tokens", 0),
                 worth=worth,

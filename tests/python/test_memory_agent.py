@@ -91,7 +91,7 @@ def test_recalled_text_is_fenced_behind_the_user_s_words(dialect: str) -> None:
                 turn = await agent.ask("What is the name of my cat?")
                 assert [hit.text for hit in turn.recalled] == [fact.text]
                 assert turn.failures == ()
-                shown = str(turn.window.messages[-1])
+                shown = str(turn.window.messages)
                 assert shown.index("my cat?") < shown.index("<memories note=")
                 assert "session old" in shown
                 assert "Tofu" not in str(turn.window.system)

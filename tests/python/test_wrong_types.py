@@ -139,6 +139,7 @@ TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": 
 CALL = {"id": "a", "type": "function", "function": {"name": "page_in", "arguments": "{}"}}
 REQUEST = {"messages": MESSAGES, "system": None, "tools": [TOOL]}
 RUN = ROOT / "tests/data/service.openai.json"
+GIVEN: dict[str, object] = {"summary": None, "memories": (), "query": None}
 
 
 def packer() -> satchel.Assembler:
@@ -172,13 +173,15 @@ SUBJECTS: dict[str, Subject] = {
     ),
     "Assembler.assemble": Subject(
         lambda: packer().assemble,
-        {**REQUEST, "events": (), "query": None, "stakes": "normal", "open_calls": "raise"},
+        {**REQUEST, **GIVEN, "events": (), "stakes": "normal", "open_calls": "raise"},
     ),
     "Assembler.working_set": Subject(lambda: packer().working_set, {**REQUEST, "events": ()}),
     "Assembler.settings_event": Subject(
         lambda: packer().settings_event, {"system_tokens": 0, "tools_tokens": 0}
     ),
-    "Budget": Subject(lambda: satchel.Budget, {"tokens": None, "reserve_tokens": None}),
+    "Budget": Subject(
+        lambda: satchel.Budget, {"tokens": None, "reserve_tokens": None, "memory_tokens": None}
+    ),
     "Budget.resolve": Subject(lambda: satchel.Budget().resolve, {"model": models.get("gpt-4o")}),
     "Calibration": Subject(
         lambda: satchel.Calibration,
@@ -237,7 +240,7 @@ SUBJECTS: dict[str, Subject] = {
     "WorkingSet.unpin": Subject(lambda: working_set().unpin, {"index": 0}),
     "WorkingSet.window": Subject(
         lambda: working_set().window,
-        {"system": None, "tools": None, "query": None, "stakes": "normal", "open_calls": "raise"},
+        {**GIVEN, "system": None, "tools": None, "stakes": "normal", "open_calls": "raise"},
     ),
     "Window.as_kwargs": Subject(lambda: working_set().window().as_kwargs, {"store": None}),
     "Window.diff": Subject(lambda: working_set().window().diff, {"other": working_set().window()}),

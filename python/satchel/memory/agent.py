@@ -61,7 +61,8 @@ class AgentWithMemory:
         k: most memories of a turn.
         token_budget: most tokens of their texts.
         placement: where they stand: ``"user"``: in a fence behind the words of the newest user
-            message, so that the start of the prompt stays as it was and can be cached;
+            message, so that the start of the prompt stays as it was and can be cached; they are an
+            event of the session, and its messages stay as they were said;
             ``"system"``: in a fence at the end of the system prompt.
         extractor: who finds what matters, beside the rules.
         settings: what of that is kept; None to extract nothing.
@@ -108,11 +109,13 @@ class AgentWithMemory:
         plain_text("text", text)
         failures: list[SatchelError] = []
         recalled = await self._recalled(text, failures)
-        fence = memories_text(recalled, language="ko" if _is_korean(text) else "en")
-        in_user = bool(fence) and self._placement == "user"
-        await self._session.append(self._message(text, fence if in_user else ""))
+        in_system = recalled if self._placement == "system" else []
+        fence = memories_text(in_system, language="ko" if _is_korean(text) else "en")
+        await self._session.append(self._message(text))
         asked_at = len(await self._session.messages()) - 1
-        window = await self._session.window(system=self._prompt("" if in_user else fence))
+        window = await self._session.window(
+            system=self._prompt(fence), memories=[] if in_system else recalled
+        )
         reply = await self._model(window)
         await self._session.record(reply)
         answer = await self._answer(asked_at + 1)
@@ -169,17 +172,11 @@ class AgentWithMemory:
         # What the assistant says may be a guess, and is not recalled as anything else.
         return item if said.role == "user" else replace(item, status="claim")
 
-    def _message(self, text: str, fence: str) -> dict[str, Any]:
+    def _message(self, text: str) -> dict[str, Any]:
         dialect = self._session.dialect
-        texts = [text, fence] if fence else [text]
         if dialect == "gemini":
-            return {"role": "user", "parts": [{"text": one} for one in texts]}
-        if dialect == "bedrock":
-            return {"role": "user", "content": [{"text": one} for one in texts]}
-        if not fence:
-            return {"role": "user", "content": text}
-        kind = "input_text" if dialect == "openai-responses" else "text"
-        return {"role": "user", "content": [{"type": kind, "text": one} for one in texts]}
+            return {"role": "user", "parts": [{"text": text}]}
+        return {"role": "user", "content": [{"text": text}] if dialect == "bedrock" else text}
 
     def _prompt(self, fence: str) -> Any:  # noqa: ANN401 - as the dialect wants it
         parts = [part for part in (self._system, fence) if part]

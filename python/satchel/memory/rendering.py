@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from satchel.memory.item import Recalled
 
-__all__ = ["fenced", "memories_text", "without_fences"]
+__all__ = ["entry_label", "fenced", "memories_text", "without_fences"]
 
 Language = Literal["en", "ko"]
 
@@ -56,12 +56,16 @@ def without_fences(text: str) -> str:
     return _FENCE.sub("", text).strip("\n")
 
 
-def _entry(item: MemoryItem) -> str:
+def entry_label(item: MemoryItem) -> str:
+    """What an item is and where it is from, in one line: kind, day, status and source."""
     day = "" if item.time is None else f", {_day(item.time)}"
     status = "" if item.status == "fact" else ", unconfirmed claim"
-    source = _plain(item.source.label) or "no source"
+    return f"{item.kind}{day}{status}; {_plain(item.source.label) or 'no source'}"
+
+
+def _entry(item: MemoryItem) -> str:
     body = item.text.strip("\n").replace("\n", "\n  ")
-    return f"- [{item.kind}{day}{status}; {source}] {body}"
+    return f"- [{entry_label(item)}] {body}"
 
 
 def _day(moment: float) -> str:

@@ -66,6 +66,29 @@ pub struct Receipt {
     pub text: String,
 }
 
+/// Something that is known from other conversations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remembered {
+    /// What it says.
+    pub text: String,
+    /// Where it is from, as the window says it.
+    #[serde(default)]
+    pub source: String,
+}
+
+/// Language of what the window itself says about quoted material.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Language {
+    /// English.
+    #[default]
+    #[serde(rename = "en")]
+    English,
+    /// Korean.
+    #[serde(rename = "ko")]
+    Korean,
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -92,6 +115,14 @@ pub enum EventKind {
     },
     /// A text stands for a range of steps, which are gone from here on.
     Summary(Box<Summary>),
+    /// Things that are known from other conversations are shown here, as data.
+    Memories {
+        /// In the order in which they are shown.
+        items: Vec<Remembered>,
+        /// Of the note on them.
+        #[serde(default)]
+        language: Language,
+    },
     /// The provider's cache is lost, or not: after a pause, say. Until the next call a rewrite is free.
     Cache {
         /// Whether it is lost.

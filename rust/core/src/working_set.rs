@@ -400,6 +400,7 @@ impl<T: Text> WorkingSet<T> {
                 self.plan.pins.remove(&step);
             }
             EventKind::PageIn { pointer, range } => self.place_page(pointer, *range)?,
+            EventKind::Memories { items, language } => self.remember(items, *language)?,
             EventKind::Summary(summary) => self.summarize(summary)?,
             EventKind::Cache { cold } => self.plan.is_cold = *cold,
             EventKind::Calibration(scale) => {
