@@ -129,7 +129,7 @@ def verdict(reports: dict[str, ReplayReport]) -> str:
         return f"Both more LRR-line and a lower price than {OURS}: {'; '.join(found)}."
     return (
         f"No causal baseline within budget ({', '.join(rivals)}) has both a higher LRR-line and a "
-        f"lower price than {OURS}, in none of: {', '.join(reports)}."
+        f"lower price than {OURS}. Looked at: {', '.join(reports)}."
     )
 
 
