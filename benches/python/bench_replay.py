@@ -160,11 +160,11 @@ def readme(by_budget: dict[str, dict[str, ReplayReport]]) -> str:
     ]
     kinds = [one for one in MEASURES if one.key in {"lrr_line", "price"}]
     for name, some in next(iter(by_budget.values())).items():
-        cells = [
+        pairs = [
             " / ".join(cell(reports[name].totals[OURS][one.key], one) for one in kinds)
             for reports in by_budget.values()
         ]
-        lines.append(f"| {name} ({len(some.runs)}) | {' | '.join(cells)} |")
+        lines.append(f"| {name} ({len(some.runs)}) | {' | '.join(pairs)} |")
     return "\n".join(lines)
 
 

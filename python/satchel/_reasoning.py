@@ -112,7 +112,7 @@ def _is_output(item: object) -> bool:
     kind = _field(item, "type")
     if isinstance(kind, str) and kind != "message":
         return not kind.endswith("_output")
-    return _field(item, "role") == "assistant"
+    return bool(_field(item, "role") == "assistant")
 
 
 def _place(message: object) -> str:
