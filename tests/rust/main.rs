@@ -31,7 +31,6 @@ mod identifiers;
 mod images;
 mod keep;
 mod large;
-mod likelihood;
 mod lint;
 mod lint_rules;
 mod page;

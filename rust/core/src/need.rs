@@ -6,9 +6,8 @@
 //! as much per token as the last line that the newest compaction kept.
 //!
 //! What was paged out stays so until the next compaction, and is worth what it was at the newest
-//! one: each word is looked up once between two compactions, without a look at the texts, and each
-//! message and each line beside is read once. Cost of a boundary: in proportion to the messages
-//! since the last one, to what they brought up, and to at most [`MOST_READ`] lines.
+//! one: each word is looked up once between two compactions, without a look at the texts. Cost of
+//! a boundary: in proportion to the newest two messages, and to at most [`MOST_READ`] lines.
 
 use std::fmt::Write as _;
 
@@ -52,11 +51,7 @@ pub(crate) struct Search {
     pub(crate) index: Index,
     /// Word → the candidates with it. A candidate that is not seen again stays one.
     by_word: NameMap<Box<[Candidate]>>,
-    /// What the words of the newest messages brought up, oldest message first.
-    near: Vec<Near>,
-    /// What stands on the lines that were read, as long as the newest messages lead there.
-    beside: Vec<(LineAt, Box<[Candidate]>)>,
-    /// When all of this was begun: compactions, and how often the index forgot.
+    /// When `by_word` was begun: compactions, and how often the index forgot.
     stamp: (u32, u32),
 }
 
@@ -64,18 +59,7 @@ impl Search {
     /// Forgets what rests on the settings.
     pub(crate) fn forget_values(&mut self) {
         self.by_word.clear();
-        self.near.clear();
-        self.beside.clear();
     }
-}
-
-/// What the words of one message brought up.
-#[derive(Clone, Debug)]
-struct Near {
-    /// Its raw index.
-    message: usize,
-    /// By line and name, each once.
-    found: Box<[Candidate]>,
 }
 
 /// An identifier that is paged out and may be worth its line.
@@ -87,13 +71,6 @@ struct Candidate {
     line: LineAt,
     value: f64,
     tokens: f64,
-}
-
-impl Candidate {
-    /// What orders candidates, and tells one from another.
-    fn place(&self) -> (LineAt, u64) {
-        (self.line, self.name)
-    }
 }
 
 /// A line that may come back.
@@ -177,19 +154,17 @@ fn lines<T: Text>(
     settings: &Settings,
     search: &mut Search,
 ) -> Vec<Line> {
-    let now = (plan.compactions, search.index.forgotten());
-    if search.stamp != now {
-        search.stamp = now;
-        search.forget_values();
-    }
     let Search {
         index,
         by_word,
-        near,
-        beside,
-        ..
+        stamp,
     } = search;
     let index = &*index;
+    let now = (plan.compactions, index.forgotten());
+    if *stamp != now {
+        *stamp = now;
+        by_word.clear();
+    }
     let (messages, is_dialogue) = plan.judged;
     let likelihoods = &settings.policy.likelihood;
     let nothing = Names::default();
@@ -209,40 +184,48 @@ fn lines<T: Text>(
         },
     };
     let end = transcript.len();
-    let start = end.saturating_sub(NEWEST);
-    near.retain(|near| near.message >= start);
-    for message in near.last().map_or(start, |near| near.message + 1)..end {
-        let found = judge.brought_up(message, by_word);
-        near.push(Near { message, found });
+    let mut found: Vec<Candidate> = Vec::new();
+    for part in
+        transcript.part_range(end.saturating_sub(NEWEST)).start..transcript.all_parts().len()
+    {
+        let content = &transcript.all_parts()[part];
+        if !is_read(content) {
+            continue;
+        }
+        with_text(&content.body, |text| {
+            for word in name_parts(text).take(MOST_WORDS) {
+                if let Some(candidates) = by_word.get(&word) {
+                    found.extend_from_slice(candidates);
+                } else if index.has_part(word) {
+                    let names = index.with_part(word);
+                    let candidates = names.filter_map(|(name, known)| judge.judge(name, known));
+                    let candidates: Box<[Candidate]> = candidates.collect();
+                    found.extend_from_slice(&candidates);
+                    by_word.insert(word, candidates);
+                }
+            }
+        });
     }
-    judge.read_beside(beside);
-    let lists = near.iter().map(|near| &near.found);
-    let lists = lists.chain(beside.iter().map(|(_, found)| found));
-    let mut found: Vec<Candidate> = lists.flat_map(|found| found.iter().copied()).collect();
-    // Few runs that are in order each: this sort merges them.
-    found.sort_by_key(Candidate::place);
-    found.dedup_by_key(|candidate| candidate.place());
-    let is_there = |candidate: &&Candidate| {
+    judge.beside(&mut found);
+    let is_hidden = |candidate: &Candidate| {
         let is_same = |known: &Known| known.newest == candidate.newest;
         index.get(candidate.name).is_some_and(is_same)
+            && !plan
+                .recalls
+                .iter()
+                .any(|recall| recall.lines.binary_search(&candidate.line).is_ok())
     };
-    let is_shown = |line: &LineAt| {
-        let mut recalls = plan.recalls.iter();
-        recalls.any(|recall| recall.lines.binary_search(line).is_ok())
-    };
-    let value = |names: &[Candidate]| names.iter().map(|name| name.value).sum::<f64>();
-    let lines = found.chunk_by(|a, b| a.line == b.line);
-    let lines = lines.filter_map(|names| {
-        let (at, tokens) = (names[0].line, names[0].tokens);
-        let least = judge.least(tokens);
-        // Looking up what came again since takes longer than the sum, and only lowers it.
-        if value(names) < least || is_shown(&at) {
-            return None;
-        }
-        let value = names.iter().filter(is_there).map(|name| name.value).sum();
-        (value >= least).then_some(Line { at, value, tokens })
+    found.sort_unstable_by_key(|candidate| (candidate.line, candidate.name));
+    found.dedup_by_key(|candidate| (candidate.line, candidate.name));
+    found.retain(is_hidden);
+    let lines = found.chunk_by(|a, b| a.line == b.line).map(|names| Line {
+        at: names[0].line,
+        value: names.iter().map(|name| name.value).sum(),
+        tokens: names[0].tokens,
     });
-    lines.collect()
+    lines
+        .filter(|line| line.value >= judge.least(line.tokens))
+        .collect()
 }
 
 /// What identifiers are judged by between two compactions.
@@ -262,17 +245,15 @@ impl<T: Text> Judge<'_, T> {
     fn judge(&self, name: u64, known: &Known) -> Option<Candidate> {
         let tokens = f64::from(known.tokens);
         let message = known.newest as usize;
-        let least = LEAST_SHARE * self.least(tokens);
         if tokens >= LONG_TOKENS
             || known.line.bytes() >= LONG_LINE
-            || self.moment.ceiling_unread(known) < least
             || is_kept(self.plan, self.transcript, message, known.line)
         {
             return None;
         }
         let row = self.transcript.rows().get(message)?;
         let value = self.moment.likelihood_unread(name, known, row);
-        (value >= least).then_some(Candidate {
+        (value >= LEAST_SHARE * self.least(tokens)).then_some(Candidate {
             name,
             newest: known.newest,
             line: known.line,
@@ -281,37 +262,9 @@ impl<T: Text> Judge<'_, T> {
         })
     }
 
-    /// What the words of a message bring up, by line and name.
-    fn brought_up(
-        &self,
-        message: usize,
-        by_word: &mut NameMap<Box<[Candidate]>>,
-    ) -> Box<[Candidate]> {
-        let index = self.moment.index;
-        let mut found: Vec<Candidate> = Vec::new();
-        for content in self.transcript.parts(message) {
-            if !is_read(content) {
-                continue;
-            }
-            with_text(&content.body, |text| {
-                for word in name_parts(text).take(MOST_WORDS) {
-                    if let Some(candidates) = by_word.get(&word) {
-                        found.extend_from_slice(candidates);
-                    } else if let Some(names) = index.with_part(word) {
-                        let candidates = names.filter_map(|(name, known)| self.judge(name, known));
-                        let candidates: Box<[Candidate]> = candidates.collect();
-                        found.extend_from_slice(&candidates);
-                        by_word.insert(word, candidates);
-                    }
-                }
-            });
-        }
-        in_order(found)
-    }
-
-    /// Reads what stood beside the identifiers of the newest messages: those that the fewest
-    /// messages hold, and of these the newest. `known` has what was read before.
-    fn read_beside(&self, known: &mut Vec<(LineAt, Box<[Candidate]>)>) {
+    /// Adds what stood beside the identifiers of the newest messages: those that the fewest
+    /// messages hold, and of these the newest.
+    fn beside(&self, found: &mut Vec<Candidate>) {
         let index = self.moment.index;
         let again = index.again().iter();
         let mut lines: Vec<&Again> = again
@@ -328,37 +281,18 @@ impl<T: Text> Judge<'_, T> {
             (again.seen, std::cmp::Reverse(again.before), again.line)
         });
         lines.dedup_by_key(|again| again.line);
-        lines.truncate(MOST_READ);
-        known.retain(|(line, _)| lines.iter().any(|again| again.line == *line));
-        for line in lines.into_iter().map(|again| again.line) {
-            if !known.iter().any(|(read, _)| *read == line) {
-                known.push((line, self.on_line(line)));
-            }
+        for again in lines.into_iter().take(MOST_READ) {
+            let part = &self.transcript.all_parts()[again.line.part as usize];
+            with_text(&part.body, |text| {
+                let words = text.get(again.line.start as usize..again.line.end as usize);
+                for other in scan(part, words.unwrap_or_default()).take(MOST_WORDS) {
+                    let known = index.get(other.hash);
+                    let known = known.filter(|known| known.line == again.line);
+                    found.extend(known.and_then(|known| self.judge(other.hash, known)));
+                }
+            });
         }
     }
-
-    /// What stands on a line and nowhere since.
-    fn on_line(&self, line: LineAt) -> Box<[Candidate]> {
-        let index = self.moment.index;
-        let part = &self.transcript.all_parts()[line.part as usize];
-        let mut found = Vec::new();
-        with_text(&part.body, |text| {
-            let words = text.get(line.start as usize..line.end as usize);
-            for other in scan(part, words.unwrap_or_default()).take(MOST_WORDS) {
-                let known = index.get(other.hash);
-                let known = known.filter(|known| known.line == line);
-                found.extend(known.and_then(|known| self.judge(other.hash, known)));
-            }
-        });
-        in_order(found)
-    }
-}
-
-/// Candidates by line and name, each once.
-fn in_order(mut found: Vec<Candidate>) -> Box<[Candidate]> {
-    found.sort_unstable_by_key(Candidate::place);
-    found.dedup_by_key(|candidate| candidate.place());
-    found.into_boxed_slice()
 }
 
 /// Whether the window shows a line, at its own place or as one that came back.

@@ -213,7 +213,7 @@ impl PyWorkingSet {
         for entry in state.set.entries(rendered.messages) {
             push_entry(py, &mut window, &state.messages, dialect, entry)?;
         }
-        let list = PyList::new(py, window)?;
+        let list = PyList::new(py, &window)?;
         state.rendered = Some(rendered);
         let [verbatim, trimmed, stub, gone] = figures.steps;
         let figures = (

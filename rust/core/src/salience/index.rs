@@ -190,15 +190,20 @@ impl Index {
         u64::from(self.turns) * 5 > self.counts.len() as u64 && !acts_in_text
     }
 
+    /// Whether there may be identifiers with this name part.
+    pub(crate) fn has_part(&self, part: u64) -> bool {
+        self.parts.contains_key(&part)
+    }
+
     /// The identifiers with this name part, oldest first; none if there are too many to tell
-    /// anything, and `None` if there never was one.
-    pub fn with_part(&self, part: u64) -> Option<impl Iterator<Item = (u64, &Known)>> {
-        let found = self.parts.get(&part)?.as_slice();
+    /// anything.
+    pub fn with_part(&self, part: u64) -> impl Iterator<Item = (u64, &Known)> {
+        let found = self.parts.get(&part).map_or(&[][..], Vec::as_slice);
         let found = if found.len() > MOST_NAMES { &[] } else { found };
-        Some(found.iter().filter_map(|&at| {
+        found.iter().filter_map(|&at| {
             let (hash, known) = self.names.get_index(at as usize)?;
             Some((*hash, known))
-        }))
+        })
     }
 
     /// Reads the messages up to `end` that were not read yet.

@@ -245,42 +245,6 @@ impl Moment<'_> {
         logistic(self.sum("", hash, known, row, spot) + task)
     }
 
-    /// No less than [`Moment::likelihood_unread`] of any message with this identifier, without a look
-    /// at the message and without a logarithm: most of what a search brings up is not worth more.
-    pub fn ceiling_unread(&self, known: &Known) -> f64 {
-        let weights = self.weights;
-        let is_number = known.form.contains(Form::NUMBER);
-        let when = |is_set: bool, weight: f64| if is_set { weight } else { 0.0 };
-        let age = self.messages.saturating_sub(known.newest + 1);
-        let crowd = self.index.count_of(known.newest as usize);
-        let sum = weights.bias
-            + when(known.form.contains(Form::PATH), weights.path)
-            + when(known.form.contains(Form::DOTTED), weights.dotted)
-            + when(is_number, weights.number)
-            + when(
-                known.form.contains(Form::DIGITS) && !is_number,
-                weights.digits,
-            )
-            + when(known.form.contains(Form::CAMEL), weights.camel)
-            + when(known.form.contains(Form::SNAKE), weights.snake)
-            + most_of_ln(weights.age, age.saturating_add(1))
-            + most_of_ln(weights.seen, known.seen.max(1))
-            + when(known.acted > 0, weights.acted)
-            + most_of_ln(weights.times_acted, known.acted.saturating_add(1))
-            + weights.by_assistant.max(0.0)
-            + weights.by_user.max(0.0)
-            + when(known.in_action, weights.in_action)
-            + most_of_ln(weights.crowd, crowd.saturating_add(1))
-            + most_of_ln(weights.line_length, known.line.bytes().saturating_add(1))
-            + weights.in_task * f64::from(known.in_task)
-            + weights.short_message.max(0.0)
-            + when(known.by_user, weights.ever_by_user)
-            + when(known.first_in_action, weights.first_in_action)
-            + when(known.reused, weights.reused)
-            + most_of_ln(weights.history, self.messages.saturating_add(1));
-        logistic(sum)
-    }
-
     /// The features of an identifier, in the order of [`Likelihood::weights`].
     pub fn features(
         &self,
@@ -333,14 +297,6 @@ impl Moment<'_> {
             (1.0 + messages).ln(),
         ]
     }
-}
-
-/// No less than `weight * ln(count)`, for a count from 1: by the powers of two around it.
-fn most_of_ln(weight: f64, count: u32) -> f64 {
-    let below = count.max(1).ilog2();
-    let above = below + u32::from(!count.is_power_of_two());
-    let doublings = if weight < 0.0 { below } else { above };
-    weight * std::f64::consts::LN_2 * f64::from(doublings)
 }
 
 fn logistic(sum: f64) -> f64 {
