@@ -1,11 +1,14 @@
 """The README's table of policies over recorded runs, and the speed of a replay.
 
     python benches/python/bench_replay.py FOLDER [--budget 25% 50%] [--policy NAME ...]
+    python benches/python/bench_replay.py FOLDER --readme
     python benches/python/bench_replay.py FOLDER --speed
 
 FOLDER holds transcripts, a folder for each kind of agent. Runs fall into two halves by a hash of
-their name: settings are tuned on one, and the other says whether that holds. pytest checks on a
-made-up run that the native replay and the plain Python version agree.
+their name: settings are tuned on one, and the other says whether that holds. After each table it
+says whether a baseline that knows no more than ``adaptive`` and stays within the budget shows more
+of the long references in whole lines and costs less. pytest checks on a made-up run that the native
+replay and the plain Python version agree.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ SHARE: Final = 0.25
 LONGEST_PLAIN: Final = 200
 PRICES: Final = (0.3, 3.75, 15.0)
 UNIT: Final = Counter("chars4", exact=True, margin=0.0)
+OURS: Final = "adaptive"
+SHOWN: Final = ("lrr", "lrr_line", "tc", "ns", "hit", "price", "over")
 COLUMNS: Final = ("lrr", "lrr_line", "tc", "ns", "hit", "price", "fr", "loss", "over")
 
 
@@ -95,15 +100,84 @@ def checks(reports: dict[str, ReplayReport]) -> str:
     return "\n".join(lines)
 
 
+def is_rival(policy: str) -> bool:
+    """Whether a policy is a baseline that knows only the past."""
+    return policy in BASELINES and policy != "full" and not policy.startswith("oracle")
+
+
+def better(reports: dict[str, ReplayReport], policy: str = OURS) -> list[str]:
+    """Rivals within budget that have both a higher LRR-line and a lower price, by runs."""
+    found: list[str] = []
+    for name, report in reports.items():
+        own = report.totals[policy]
+        for rival in filter(is_rival, report.policies):
+            row = report.totals[rival]
+            is_within = row["over"].value == 0
+            reads_more = row["lrr_line"].value > own["lrr_line"].value
+            if is_within and reads_more and row["price"].value < own["price"].value:
+                found.append(f"{name}: {rival}")
+    return found
+
+
+def verdict(reports: dict[str, ReplayReport]) -> str:
+    """One sentence about the baselines."""
+    found = better(reports)
+    rivals = sorted(
+        {rival for one in reports.values() for rival in one.policies if is_rival(rival)}
+    )
+    if found:
+        return f"Both more LRR-line and a lower price than {OURS}: {'; '.join(found)}."
+    return (
+        f"No causal baseline within budget ({', '.join(rivals)}) has both a higher LRR-line and a "
+        f"lower price than {OURS}. Looked at: {', '.join(reports)}."
+    )
+
+
+def readme(by_budget: dict[str, dict[str, ReplayReport]]) -> str:
+    """The README's tables: every policy over all runs, and ours by kind of run."""
+    measures = [one for one in MEASURES if one.key in SHOWN]
+    lines: list[str] = []
+    for budget, reports in by_budget.items():
+        report = reports["all"]
+        calls = sum(one.calls for one in report.runs)
+        titles = " | ".join(one.title for one in measures)
+        lines += [
+            f"Windows of {budget}, {len(report.runs)} runs, {calls:,} calls:",
+            "",
+            f"| policy | {titles} |",
+            "|---|" + "--:|" * len(measures),
+        ]
+        for policy in report.policies:
+            row = report.totals[policy]
+            cells = " | ".join(cell(row[one.key], one) for one in measures)
+            lines.append(f"| `{policy}` | {cells} |")
+        lines += ["", verdict(reports), ""]
+    lines += [
+        f"`{OURS}` by kind of run, LRR-line / $ with their intervals:",
+        "",
+        "| runs | " + " | ".join(by_budget) + " |",
+        "|---|" + "---|" * len(by_budget),
+    ]
+    kinds = [one for one in MEASURES if one.key in {"lrr_line", "price"}]
+    for name, some in next(iter(by_budget.values())).items():
+        pairs = [
+            " / ".join(cell(reports[name].totals[OURS][one.key], one) for one in kinds)
+            for reports in by_budget.values()
+        ]
+        lines.append(f"| {name} ({len(some.runs)}) | {' | '.join(pairs)} |")
+    return "\n".join(lines)
+
+
 def compare(folder: Path, budget: str, policies: Sequence[str]) -> dict[str, ReplayReport]:
     """Every set, the two halves, and all of them together."""
     reports: dict[str, ReplayReport] = {}
     for name, pattern in SETS.items():
         files = sorted(path for path in folder.glob(pattern) if path.is_file())
-        if files:
-            reports[name] = run(
-                files, policies=policies, budget=budget, min_calls=MIN_CALLS, pictures=0
-            )
+        if not files:
+            continue
+        report = run(files, policies=policies, budget=budget, min_calls=MIN_CALLS, pictures=0)
+        if report.runs:
+            reports[name] = report
     if not reports:
         message = f"no recorded runs in {folder}"
         raise SystemExit(message)
@@ -209,6 +283,26 @@ def test_native_and_plain_replay_agree() -> None:
     same(list(generate_history(120, seed=5)), "openai")
 
 
+def test_a_better_baseline_would_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(generate_history(120, seed=5)), encoding="utf-8")
+    found = {"made up": run([path], policies=[OURS, "keep-last"], pictures=0)}
+    report = found["made up"]
+    rows = {name: dict(report.totals[name]) for name in (OURS, "keep-last")}
+    assert ("keep-last" in verdict(found)) or not is_rival("keep-last")
+    reads_more = rows["keep-last"]["lrr_line"].value > rows[OURS]["lrr_line"].value
+    is_cheaper = rows["keep-last"]["price"].value < rows[OURS]["price"].value
+    assert bool(better(found)) == (reads_more and is_cheaper)
+    # Seen from the other side one of the two may win.
+    assert better(found, "random") == [
+        f"made up: {name}"
+        for name in filter(is_rival, report.policies)
+        if report.totals[name]["over"].value == 0
+        and report.totals[name]["lrr_line"].value > report.totals["random"]["lrr_line"].value
+        and report.totals[name]["price"].value < report.totals["random"]["price"].value
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
@@ -216,15 +310,22 @@ def main() -> None:
     parser.add_argument("--policy", nargs="+", default=list(DEFAULT_POLICIES))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--readme", action="store_true", help="only the tables of the README")
     options = parser.parse_args()
     require_release()
     if options.speed:
         print_speed(options.folder)
         return
+    if options.readme:
+        by_budget = {one: compare(options.folder, one, options.policy) for one in options.budget}
+        print(readme(by_budget))
+        return
     written: dict[str, Any] = {}
     for budget in options.budget:
         reports = compare(options.folder, budget, options.policy)
         print(f"\n**Windows of {budget}**\n\n{table(reports)}\n\n{checks(reports)}")
+        if OURS in options.policy:
+            print(f"\n{verdict(reports)}")
         written[budget] = {
             name: json.loads(report.to_json())["totals"] for name, report in reports.items()
         }
