@@ -8,16 +8,14 @@ from then on stays as it is. Costs time in proportion to the messages that hold 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any
+
+from satchel._reasoning import without_reasoning
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from satchel.counting import Counter
 
 __all__ = ["unbound"]
-
-_KINDS: Final = frozenset({"thinking", "redacted_thinking"})
 
 
 def unbound(
@@ -31,8 +29,7 @@ def unbound(
     before: list[Any] = []
     after: list[Any] = []
     kept: list[Any] = []
-    for message in messages[:older]:
-        bare = _bare(message)
+    for message, bare in without_reasoning(messages[:older]):
         if bare is message:
             kept.append(message)
             continue
@@ -48,32 +45,3 @@ def unbound(
 
 def _tokens(messages: list[Any], counter: Counter, dialect: str) -> int:
     return int(counter.count_messages(messages, dialect=dialect).per_message.sum(dtype="uint64"))
-
-
-def _bare(message: Any) -> Any:  # noqa: ANN401 - a message is whatever the caller has
-    """A copy without reasoning; the same object if there is none, None if there is nothing else."""
-    content = _field(message, "content")
-    if not isinstance(content, (list, tuple)):
-        return message
-    blocks = cast("Sequence[Any]", content)
-    kept = [block for block in blocks if not _is_reasoning(block)]
-    if len(kept) == len(blocks):
-        return message
-    if not kept:
-        return None
-    if isinstance(message, dict):
-        return {**cast("dict[str, Any]", message), "content": kept}
-    return {"role": _field(message, "role"), "content": kept}
-
-
-def _is_reasoning(block: object) -> bool:
-    kind = _field(block, "type")
-    if isinstance(kind, str) and kind in _KINDS:
-        return True
-    return _field(block, "reasoningContent") is not None
-
-
-def _field(value: object, name: str) -> Any:  # noqa: ANN401 - likewise
-    if isinstance(value, dict):
-        return cast("dict[str, Any]", value).get(name)
-    return getattr(value, name, None)
