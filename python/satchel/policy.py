@@ -269,16 +269,20 @@ class Thinking(BaseModel):
 
     Names and meaning: ``clear_thinking_20251015`` on Anthropic's context editing page, read
     2026-08-21. Turns are told by the user's messages that are no results, so that reasoning of the
-    running tool loop always stays. What a window leaves out stays in the history. Only messages of
-    ``anthropic`` and ``bedrock`` change.
+    running tool loop always stays. What a window leaves out stays in the history. It is thinking
+    blocks in ``anthropic`` and ``bedrock``, ``reasoning`` items in ``openai-responses`` (what
+    follows them loses its ids), thoughts in ``gemini``, and in ``openai`` the
+    ``reasoning_content`` of messages without calls, since with calls it is asked back.
 
     Attributes:
-        keep: the newest turns with reasoning before the running one that keep it, or ``all``.
+        keep: the newest turns with reasoning before the running one that keep it, or ``all``;
+            ``model`` for what Anthropic does with the model: ``all`` from Claude Opus 4.5 and
+            Sonnet 4.6 on, else 1.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
-    keep: Annotated[int, Field(ge=1, le=2**32 - 1)] | Literal["all"] = 1
+    keep: Annotated[int, Field(ge=1, le=2**32 - 1)] | Literal["all", "model"] = "model"
 
 
 class ToolRule(BaseModel):
@@ -392,11 +396,11 @@ class Policy(BaseModel):
     max_messages: Annotated[int, Field(ge=0, le=2**32 - 1)] | None = None
     trigger: Annotated[float, Field(ge=0.05, le=1.0, allow_inf_nan=False)] = 1.0
     target: _Share = 0.8
-    small_target: _Share = 0.96
+    small_target: _Share = 0.97
     small_tokens: Annotated[int, Field(ge=0, le=2**32 - 1)] = 8_000
     recent: _Share = 0.3
     recent_steps: Annotated[int, Field(ge=0, le=2**32 - 1)] = 4
-    newest: _Share = 0.5
+    newest: _Share = 0.3
     fragment: _Share = 0.6
     recall: _Share = 0.06
     summary: SummarySettings | None = None
@@ -443,8 +447,8 @@ class Policy(BaseModel):
         ``observation-masking``        the newest 10 tool results stay whole
         ``clear-tool-uses``            above 100,000 tokens all tool results but 3, as Anthropic's
                                        ``clear_tool_uses_20250919``
-        ``clear-thinking``             as the default, with reasoning of the newest turn before the
-                                       running one only: ``clear_thinking_20251015``
+        ``clear-thinking``             as the default, with less reasoning of earlier turns, as
+                                       ``clear_thinking_20251015``: see `Thinking`
         ``relevant``                   as the default, with ``select="relevant"``
         ``clear-tool-uses:langchain``  the same as LangChain's ``ClearToolUsesEdit``
         ``clear-tool-uses:server``     left to the provider, as are ``clear-thinking:server`` and

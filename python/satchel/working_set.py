@@ -34,7 +34,8 @@ from satchel._log_events import (
 )
 from satchel._page_calls import calls_in, results_of
 from satchel._page_reading import PAGE_TOOL_NAME, read_page, source_of
-from satchel._provider_edits import provider_edits, thinking_tail
+from satchel._provider_edits import provider_edits
+from satchel._reasoning import thinking_tail
 from satchel._stakes import ROUNDS, checked_stakes, claims, fitting_claims
 from satchel.counting import resolved
 from satchel.errors import BudgetError, InputError
@@ -442,17 +443,16 @@ class WorkingSet:
         era = self._era
         with era.errors_outside():
             messages, figures = era.core.window(synthesize=open_calls == "synthesize", query=query)
-        tokens, upper, stable, compactions, _, revision, *_ = figures
-        levels, (worth, worth_bound) = list(figures[6:10]), figures[10:]
-        model = self._said.get("model", self._assembler.model)
+        tokens, upper, stable, compactions, _, revision = figures[:6]
+        worth, worth_bound = figures[10:]
+        said, policy, counter = self._said, self._assembler.policy, self._counter()
+        model = said.get("model", self._assembler.model)
         checked = revision
         tail = era.core.unchanged_tail() if self._is_bound else None
-        thinking = self._assembler.policy.thinking
-        if thinking is not None and thinking.keep != "all" and not self._assembler.policy.server:
-            spared = thinking_tail(messages, thinking.keep)
+        if policy.thinking is not None and not policy.server:
+            spared = thinking_tail(messages, policy.thinking.keep, model)
             tail = spared if tail is None else min(tail, spared)
         if tail is not None:
-            counter = self._counter()
             # Where reasoning goes, older messages are others than before.
             checked = -1 - ((revision << 32) + len(messages) - tail)
             messages, saved = unbound(messages, tail, counter, era.dialect)
@@ -464,6 +464,7 @@ class WorkingSet:
         if mended is not None:
             messages = mended
             tokens, upper = self._count_again(messages)
+        past = [one for before in self._past for one in before.rewrites(CLOSED)]
         return Window(
             messages=messages,
             system=self._whole_system(era),
@@ -471,26 +472,25 @@ class WorkingSet:
             events=self._events,
             tokens=tokens,
             tokens_upper=upper,
-            exact=self._counter().exact,
-            budget=self._said["budget"],
+            exact=counter.exact,
+            budget=said["budget"],
             stable_prefix_tokens=stable,
             report=Report.of(
                 model=model,
-                policy=self._said["policy"].get("name", "adaptive"),
+                policy=said["policy"].get("name", "adaptive"),
                 messages=len(era),
-                steps=era.levels(revision, levels),
+                steps=era.levels(revision, figures[6:10]),
                 compactions=era.compactions + compactions,
-                rewrites=tuple(one for past in self._past for one in past.rewrites(CLOSED))
-                + era.rewrites(revision),
-                system_tokens=self._said.get("system_tokens", 0),
-                tools_tokens=self._said.get("tools_tokens", 0),
+                rewrites=(*past, *era.rewrites(revision)) if past else era.rewrites(revision),
+                system_tokens=said.get("system_tokens", 0),
+                tools_tokens=said.get("tools_tokens", 0),
                 worth=worth,
                 worth_bound=worth_bound,
             ),
             pages=era.pages(revision),
             model=model,
             dialect=era.dialect,
-            provider_edits=provider_edits(self._assembler.policy),
+            provider_edits=provider_edits(policy),
         )
 
     def page_in(
@@ -615,8 +615,10 @@ class WorkingSet:
         return self._counter_of(self._said)
 
     def _counter_of(self, settings: Mapping[str, Any]) -> Counter:
-        named = self._named_counters(({**settings, "kind": "settings"},))
-        return named[0] if named else self._assembler.counter
+        name, own = settings.get("counter"), self._assembler.counter
+        if not isinstance(name, str) or name == own.name:
+            return own
+        return resolved(name) or own
 
     def _count_again(self, messages: list[Any]) -> tuple[int, int]:
         """Tokens of a window that was repaired, and their upper bound."""

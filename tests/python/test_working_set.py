@@ -374,7 +374,7 @@ def test_objects_with_slots_are_shrunk_like_others() -> None:
 
 
 def test_a_message_that_cannot_be_copied_is_named() -> None:
-    packer = satchel.Assembler("gpt-4o", budget=1_500)
+    packer = satchel.Assembler("gpt-4o", budget=1_000)
     with pytest.raises(satchel.InputError) as error:
         packer.assemble([Undumped(message) for message in tool_run("openai")])
     assert error.value.code == "invalid_message"
