@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 from html import unescape
+from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -304,12 +305,13 @@ def test_no_schedule_of_faults_loses_or_doubles_a_message(group: int) -> None:
 
 
 def test_what_is_covered_is_what_was_handed_on() -> None:
-    """Parts are handed on once and follow one another."""
+    """Parts follow one another; one whose hook failed comes again when the session opens next."""
     looked_at = 0
     for seed in range(40):
         run = Run(seed)
         asyncio.run(run.go())
         if not run.is_rewound:
             looked_at += len(run.handed_on)
-            assert run.handed_on == sorted(set(run.handed_on))
+            parts = sorted(set(run.handed_on))
+            assert all(end <= first for (_, end), (first, _) in pairwise(parts))
     assert looked_at > 10
