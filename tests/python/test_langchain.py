@@ -18,9 +18,9 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
     convert_to_messages,
+    utils,
 )
 from langchain_core.messages.utils import count_tokens_approximately
-from langchain_core.messages.utils import trim_messages as langchain_trim
 
 import satchel
 from langchain_cases import cases, history, step, types
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 COUNTER = satchel.counter("gpt-4o")
 ESTIMATE: Any = "approximate"
 TRIM: Any = trim_messages
-peer_trim: Any = langchain_trim
+peer_trim: Any = getattr(utils, "trim_messages")  # noqa: B009 - its type is not known
 
 
 def tool_run(calls: int = 3) -> list[BaseMessage]:
