@@ -116,7 +116,7 @@ def trim_messages(
         and type(messages) is list
         and not (allow_partial or end_on or start_on or include_system or keep_steps)
         and not (pin != () or tools or reserve_tokens or strict or report)
-        and (kept := newest_fitting(cast("list[Any]", messages), max_tokens)) is not None
+        and (kept := newest_fitting(cast("Any", messages), max_tokens)) is not None
     ):
         # What most agents ask for at every step, without a detour.
         return kept

@@ -16,10 +16,13 @@ use pyo3::types::{PyDict, PyList, PyString, PyType};
 
 use crate::repr::repr_length;
 
+/// The address of each message of a list, and its fields.
+type Remembered = Vec<Option<(usize, Py<PyDict>)>>;
+
 thread_local! {
     /// Fields of the messages at each index of the newest list, by the message's address. Whoever
     /// holds the only reference left holds fields that are no message's any more.
-    static FIELDS: RefCell<Vec<Option<(usize, Py<PyDict>)>>> = const { RefCell::new(Vec::new()) };
+    static FIELDS: RefCell<Remembered> = const { RefCell::new(Vec::new()) };
 }
 
 /// Messages whose fields are remembered: they stay alive until the next call.
@@ -134,7 +137,7 @@ fn fields_of<'py>(message: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
 fn fields_again<'py>(
     message: &Bound<'py, PyAny>,
     index: usize,
-    remembered: &mut Vec<Option<(usize, Py<PyDict>)>>,
+    remembered: &mut Remembered,
 ) -> Option<Bound<'py, PyDict>> {
     let py = message.py();
     let address = message.as_ptr() as usize;
