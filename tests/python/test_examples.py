@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # The native module's docstrings have no examples of their own: the public faces show them.
+# What the second environment is for is tried there, in tests/bridges.
+ELSEWHERE = {"pydantic_ai"}
 MODULES = ["satchel"] + [
-    f"satchel.{found.name}" for found in pkgutil.iter_modules(satchel.__path__)
+    f"satchel.{found.name}"
+    for found in pkgutil.iter_modules(satchel.__path__)
+    if found.name not in ELSEWHERE
 ]
 FINDER = doctest.DocTestFinder(exclude_empty=True)
 

@@ -215,7 +215,8 @@ def test_windows_with_memories_are_valid_and_fit(
         except satchel.BudgetError:
             continue
         assert window.tokens_upper <= budget
-        assert satchel.lint(window.messages, dialect) == []
+        found = satchel.lint(window.messages, dialect)
+        assert [one for one in found if one.severity == "error"] == []
     rebuilt = packer(dialect, budget=budget).working_set(history, events=working_set.events)
     try:
         expected = working_set.window().messages

@@ -19,12 +19,24 @@ CONTRACT = Path(__file__).with_name("public_api.json")
 MODULES = (
     "satchel",
     "satchel.anthropic",
+    "satchel.arrays",
+    "satchel.batch",
     "satchel.clients",
+    "satchel.guards",
     "satchel.langchain",
+    "satchel.langgraph",
     "satchel.litellm",
+    "satchel.memory",
     "satchel.models",
     "satchel.openai",
     "satchel.replay",
+    "satchel.self_summary",
+    "satchel.state",
+    "satchel.stores",
+    "satchel.summarize",
+    "satchel.sync",
+    "satchel.telemetry",
+    "satchel.testing",
 )
 
 # A default that only says "not given" shows its address.
