@@ -51,6 +51,9 @@ pub(crate) struct Search {
     pub(crate) index: Index,
     /// Word → the candidates with it. A candidate that is not seen again stays one.
     by_word: NameMap<Box<[Candidate]>>,
+    /// Candidates of the newest messages' words, by raw index: each is read at two boundaries, and
+    /// reading it is most of what a boundary costs.
+    by_message: Vec<(usize, Box<[Candidate]>)>,
     /// When `by_word` was begun: compactions, and how often the index forgot.
     stamp: (u32, u32),
 }
@@ -59,6 +62,7 @@ impl Search {
     /// Forgets what rests on the settings.
     pub(crate) fn forget_values(&mut self) {
         self.by_word.clear();
+        self.by_message.clear();
     }
 }
 
@@ -157,6 +161,7 @@ fn lines<T: Text>(
     let Search {
         index,
         by_word,
+        by_message,
         stamp,
     } = search;
     let index = &*index;
@@ -164,6 +169,7 @@ fn lines<T: Text>(
     if *stamp != now {
         *stamp = now;
         by_word.clear();
+        by_message.clear();
     }
     let (messages, is_dialogue) = plan.judged;
     let likelihoods = &settings.policy.likelihood;
@@ -184,27 +190,36 @@ fn lines<T: Text>(
         },
     };
     let end = transcript.len();
+    let start = end.saturating_sub(NEWEST);
+    by_message.retain(|&(message, _)| message >= start);
     let mut found: Vec<Candidate> = Vec::new();
-    for part in
-        transcript.part_range(end.saturating_sub(NEWEST)).start..transcript.all_parts().len()
-    {
-        let content = &transcript.all_parts()[part];
-        if !is_read(content) {
+    for message in start..end {
+        let known = by_message.iter().find(|&&(known, _)| known == message);
+        if let Some((_, candidates)) = known {
+            found.extend_from_slice(candidates);
             continue;
         }
-        with_text(&content.body, |text| {
-            for word in name_parts(text).take(MOST_WORDS) {
-                if let Some(candidates) = by_word.get(&word) {
-                    found.extend_from_slice(candidates);
-                } else if index.has_part(word) {
-                    let names = index.with_part(word);
-                    let candidates = names.filter_map(|(name, known)| judge.judge(name, known));
-                    let candidates: Box<[Candidate]> = candidates.collect();
-                    found.extend_from_slice(&candidates);
-                    by_word.insert(word, candidates);
+        let first = found.len();
+        for part in transcript
+            .parts(message)
+            .iter()
+            .filter(|part| is_read(part))
+        {
+            with_text(&part.body, |text| {
+                for word in name_parts(text).take(MOST_WORDS) {
+                    if let Some(candidates) = by_word.get(&word) {
+                        found.extend_from_slice(candidates);
+                    } else if index.has_part(word) {
+                        let names = index.with_part(word);
+                        let candidates = names.filter_map(|(name, known)| judge.judge(name, known));
+                        let candidates: Box<[Candidate]> = candidates.collect();
+                        found.extend_from_slice(&candidates);
+                        by_word.insert(word, candidates);
+                    }
                 }
-            }
-        });
+            });
+        }
+        by_message.push((message, found[first..].into()));
     }
     judge.beside(&mut found);
     let is_hidden = |candidate: &Candidate| {
