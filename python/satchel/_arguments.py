@@ -16,6 +16,8 @@ from satchel.errors import InputError
 
 __all__ = [
     "MOST_WHOLE",
+    "UNSET",
+    "Unset",
     "fraction",
     "invalid",
     "listed",
@@ -32,6 +34,13 @@ _T = TypeVar("_T")
 
 MOST_WHOLE: Final = 2**53
 """The largest number of tokens and of lines, as the core takes them."""
+
+
+class Unset:
+    """Stands for an argument that was not given, where None means none."""
+
+
+UNSET: Final = Unset()
 
 _MOST_CHARS: Final = 60
 _MOST_BITS: Final = 200

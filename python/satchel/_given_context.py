@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from satchel.counting import Counter
 
-__all__ = ["MEMORY_PART", "memories_event", "summary_event"]
+__all__ = ["MEMORY_PART", "given_events"]
 
 MEMORY_PART: Final = 5
 """Memories may take one part in so many of the budget, unless the caller says otherwise."""
@@ -23,26 +23,29 @@ _FENCE_TOKENS: Final = 8
 _SUMMARY_KEYS: Final = frozenset(("kind", "at", "covers", "text", "receipts"))
 
 
-def memories_event(
-    memories: object, counter: Counter, limit: int
-) -> tuple[dict[str, Any] | None, int]:
-    """The ``memories`` event of what fits, and how many do not; None if none does.
+def given_events(
+    summary: Mapping[str, Any] | None, memories: object, counter: Counter, limit: int
+) -> tuple[list[dict[str, Any]], int]:
+    """The events of what a caller brings to a window, and how many memories do not fit.
 
     Args:
+        summary: a mapping with ``covers`` (first raw index, one past the last), ``text`` and
+            perhaps ``receipts``; or such an event; None for none.
         memories: what recall gave, memory items, texts, or mappings with ``text`` and perhaps
             ``source``; most important first.
         counter: what counts.
-        limit: most tokens of them all. One that would go beyond it is left out, the next may fit.
+        limit: most tokens of all memories. One that would go beyond it is left out, the next may
+            fit.
 
     Raises:
         InputError: ``invalid_value`` for anything else.
     """
+    events = [] if summary is None else [_summary_event(summary)]
     entries = _entries(memories)
     kept = _fitting(entries, counter, limit)
-    left_out = len(entries) - len(kept)
-    if not kept:
-        return None, left_out
-    return {"kind": "memories", "items": kept, "language": _language(kept)}, left_out
+    if kept:
+        events.append({"kind": "memories", "items": kept, "language": _language(kept)})
+    return events, len(entries) - len(kept)
 
 
 def _entries(given: object) -> list[dict[str, str]]:
@@ -86,16 +89,7 @@ def _fitting(
     return kept
 
 
-def summary_event(summary: object) -> dict[str, Any]:
-    """The ``summary`` event of a text that stands for a range of messages.
-
-    Args:
-        summary: a mapping with ``covers`` (first raw index, one past the last), ``text`` and
-            perhaps ``receipts``; or such an event.
-
-    Raises:
-        InputError: ``invalid_value``.
-    """
+def _summary_event(summary: object) -> dict[str, Any]:
     if not isinstance(summary, Mapping):
         message = f"summary must be a mapping with covers and text, not {name_of_type(summary)}"
         raise invalid(message)

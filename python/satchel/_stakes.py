@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter as Tally
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core
@@ -22,18 +22,18 @@ from satchel.errors import InputError, PageNotFoundError
 from satchel.paging import fence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from satchel._era import Era
     from satchel._page_reading import Source
     from satchel.counting import Counter
     from satchel.window import Window
 
-__all__ = ["ROUNDS", "Claim", "Stakes", "checked_stakes", "claims", "fitting_claims"]
+__all__ = ["Claim", "Stakes", "checked_stakes", "claims", "window_with_originals"]
 
 Stakes = Literal["normal", "high"]
 
-ROUNDS: Final = 4
+_ROUNDS: Final = 4
 """How often a window is looked at again: what comes back may shorten other steps."""
 
 _READABLE: Final = ("text", "call", "result")
@@ -104,7 +104,37 @@ def claims(eras: Sequence[Era]) -> list[Claim]:
     return [claim for _, _, claim in missing]
 
 
-def fitting_claims(
+def window_with_originals(
+    ask: Callable[[], Window],
+    place: Callable[[str], None],
+    eras: Callable[[], Sequence[Era]],
+    trigger: float | None,
+    counter: Counter,
+) -> Window:
+    """A window with the originals that the next step relies on, as far as they fit.
+
+    Args:
+        ask: gives the window as it is.
+        place: brings the original behind a pointer back.
+        eras: gives the parts of the log.
+        trigger: share of the budget above which a compaction happens; None if nothing may be
+            placed, since calls wait for results.
+        counter: what counts.
+    """
+    window, missing = ask(), claims(eras())
+    for _ in range(_ROUNDS):
+        fitting = [] if trigger is None else _fitting_claims(missing, window, trigger, counter)
+        if not fitting:
+            break
+        for claim in fitting:
+            place(claim.pointer)
+        window, missing = ask(), claims(eras())
+    pointers = tuple(claim.pointer for claim in missing)
+    report = window.report.model_copy(update={"not_recalled": pointers})
+    return replace(window, report=report)
+
+
+def _fitting_claims(
     missing: Sequence[Claim], window: Window, trigger: float, counter: Counter
 ) -> list[Claim]:
     """The first of these originals that can come back without a compaction.

@@ -13,7 +13,7 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from satchel._arguments import listed
+from satchel._arguments import UNSET, Unset, listed
 from satchel._replies import messages_in
 from satchel._session_log import SessionLog, encoded
 from satchel._summaries import Summaries
@@ -51,13 +51,6 @@ _SHRINK: Final = 0.9
 
 _NOTABLE: Final = 0.01
 """Share by which an estimate must change before it is worth an event."""
-
-
-class Unset:
-    """Stands for an argument that was not given, where None means none."""
-
-
-UNSET: Final = Unset()
 
 
 def open_session(

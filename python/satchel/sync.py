@@ -24,6 +24,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import satchel.session as waiting
+from satchel._arguments import UNSET, Unset
 from satchel.errors import UsageError
 
 if TYPE_CHECKING:
@@ -296,8 +297,8 @@ class Session:
     def window(
         self,
         *,
-        system: object = waiting.UNSET,
-        tools: Sequence[Any] | waiting.Unset | None = waiting.UNSET,
+        system: object = UNSET,
+        tools: Sequence[Any] | Unset | None = UNSET,
         memories: Iterable[object] = (),
         query: str | None = None,
         stakes: Stakes = "normal",

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from satchel import _core
 from satchel._arguments import (
     MOST_WHOLE,
+    UNSET,
+    Unset,
     invalid,
+    listed,
     name_of_type,
     one_of,
     optional_text,
@@ -22,7 +25,7 @@ from satchel._arguments import (
 from satchel._bound_reasoning import unbound
 from satchel._damage import Repairs
 from satchel._era import CLOSED, Era
-from satchel._given_context import MEMORY_PART, memories_event, summary_event
+from satchel._given_context import MEMORY_PART, given_events
 from satchel._handover import converted_request, joined_system
 from satchel._log_events import (
     FIXED,
@@ -36,9 +39,9 @@ from satchel._page_calls import calls_in, results_of
 from satchel._page_reading import PAGE_TOOL_NAME, read_page, source_of
 from satchel._provider_edits import provider_edits
 from satchel._reasoning import thinking_tail
-from satchel._stakes import ROUNDS, checked_stakes, claims, fitting_claims
+from satchel._stakes import checked_stakes, window_with_originals
 from satchel.counting import resolved
-from satchel.errors import BudgetError, InputError
+from satchel.errors import BudgetError, InputError, SatchelError
 from satchel.paging import DEFAULT_TOKENS, LEAST_TOKENS, answer
 from satchel.policy import planned_policy
 from satchel.window import Columns, Report, StepReport, Window
@@ -60,13 +63,6 @@ _SIGNED: Final = ("anthropic", "bedrock")
 """Dialects in which reasoning is bound to what stands before it, with some models."""
 
 _PAIR: Final = 2
-
-
-class _Unset:
-    """Stands for an argument that was not given, where None means none."""
-
-
-_UNSET: Final = _Unset()
 
 
 class WorkingSet:
@@ -366,8 +362,8 @@ class WorkingSet:
     def window(
         self,
         *,
-        system: object = _UNSET,
-        tools: Sequence[Any] | _Unset | None = _UNSET,
+        system: object = UNSET,
+        tools: Sequence[Any] | Unset | None = UNSET,
         summary: Mapping[str, Any] | None = None,
         memories: Iterable[object] = (),
         query: str | None = None,
@@ -395,46 +391,49 @@ class WorkingSet:
         """
         one_of("open_calls", open_calls, ("raise", "synthesize"))
         query = optional_text("query", query)
-        if not isinstance(system, _Unset) or not isinstance(tools, _Unset):
+        if not isinstance(system, Unset) or not isinstance(tools, Unset):
             self._change(system, tools)
-        left_out = self._give(summary, memories)
-        if left_out:
-            window = self.window(query=query, stakes=stakes, open_calls=open_calls)
-            report = window.report.model_copy(update={"memories_left_out": left_out})
-            return replace(window, report=report)
-        if checked_stakes(stakes) == "normal":
-            return self._window(open_calls, query)
-        window, missing = self._window(open_calls, query), claims(self._eras)
-        for _ in range(ROUNDS):
-            trigger = self._said["policy"].get("trigger", 1.0)
-            may_come = open_calls == "raise"
-            fitting = fitting_claims(missing, window, trigger, self._counter()) if may_come else []
-            if not fitting:
-                break
-            for claim in fitting:
-                self._fold(
-                    {"at": len(self), "kind": "page_in", "pointer": claim.pointer},
-                    is_converted=True,
-                )
-            window, missing = self._window(open_calls, query), claims(self._eras)
-        pointers = tuple(claim.pointer for claim in missing)
-        report = window.report.model_copy(update={"not_recalled": pointers})
+        checked_stakes(stakes)
+        if summary is None and memories == ():
+            return self._asked(query, stakes, open_calls)
+        before, given = self._events, listed("memories", memories, of="items or texts")
+        left_out = self._give(summary, given)
+        try:
+            window = self._asked(query, stakes, open_calls)
+        except SatchelError as error:
+            # Nothing was sent, so nothing was shown: the log is as it was before.
+            raw = [message for era in (*self._past, self._era) for message in era.raw]
+            self._open(self._assembler, raw, before, self._system, self._tools)
+            if not given or not isinstance(error, BudgetError):
+                raise
+            # A window without memories is better than none.
+            left_out = len(given)
+            window = self.window(summary=summary, query=query, stakes=stakes, open_calls=open_calls)
+        report = window.report.model_copy(update={"memories_left_out": left_out})
         return replace(window, report=report)
 
-    def _give(self, summary: Mapping[str, Any] | None, memories: Iterable[object]) -> int:
+    def _asked(self, query: str | None, stakes: Stakes, open_calls: OpenCalls) -> Window:
+        ask = partial(self._window, open_calls, query)
+        if stakes == "normal":
+            return ask()
+
+        def place(pointer: str) -> None:
+            self._fold({"at": len(self), "kind": "page_in", "pointer": pointer}, is_converted=True)
+
+        trigger = self._said["policy"].get("trigger", 1.0) if open_calls == "raise" else None
+        return window_with_originals(ask, place, lambda: self._eras, trigger, self._counter())
+
+    def _give(self, summary: Mapping[str, Any] | None, memories: list[object]) -> int:
         """Makes events of what a caller brings; how many memories did not fit."""
         most = self._assembler.memory_tokens
         most = self._said["budget"] // MEMORY_PART if most is None else most
-        remembered, left_out = memories_event(memories, self._counter(), most)
-        events = [remembered] if remembered else []
-        if summary is not None:
-            events.insert(0, summary_event(summary))
+        events, left_out = given_events(summary, memories, self._counter(), most)
         at = len(self)
-        known = [*takewhile(lambda event: event["at"] == at, reversed(self._events))]
+        here = takewhile(lambda event: event["at"] == at, reversed(self._events))
+        known = [*here, *([{**self._era.summary, "at": at}] if self._era.summary else [])]
         for event in events:
-            placed = plain_event({"at": at, **event}, len(self._events))
-            in_force = {**self._era.summary, "at": at} if self._era.summary else None
-            if placed not in known and placed != in_force:
+            placed = plain_event({**event, "at": at}, len(self._events))
+            if placed not in known:
                 self._fold(placed, is_converted=True)
         return left_out
 
@@ -652,10 +651,10 @@ class WorkingSet:
         era = self._era
         return fixed_tokens(counter, self._whole_system(era), self._tools, era.dialect)
 
-    def _change(self, system: object, tools: Sequence[Any] | _Unset | None) -> None:
+    def _change(self, system: object, tools: Sequence[Any] | Unset | None) -> None:
         before = self._system, self._tools
-        self._system = self._system if isinstance(system, _Unset) else system
-        self._tools = self._tools if isinstance(tools, _Unset) else tools
+        self._system = self._system if isinstance(system, Unset) else system
+        self._tools = self._tools if isinstance(tools, Unset) else tools
         if before == (self._system, self._tools):
             return
         try:

@@ -143,6 +143,28 @@ def test_an_event_of_memories_without_a_message_is_refused() -> None:
     assert caught.value.code == "invalid_event"
 
 
+def test_memories_that_leave_no_room_are_left_out_and_nothing_of_them_stays() -> None:
+    working_set = packer(budget=200).working_set([user("word " * 150)])
+    before = working_set.window()
+    window = working_set.window(memories=(text for text in ["note " * 30]))
+    assert window.messages == before.messages
+    assert window.report.memories_left_out == 1
+    assert working_set.window().events == before.events
+
+
+def test_a_window_that_is_refused_leaves_no_memories_in_the_log() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+    working_set = packer(budget=1_000).working_set([user("Hello"), asked])
+    wrong: Any = "none"
+    for options in ({}, {"stakes": wrong}, {"open_calls": wrong}):
+        with pytest.raises(satchel.InputError):
+            working_set.window(memories=[FACT], **options)
+    assert [event["kind"] for event in working_set.events] == ["settings"]
+    working_set.append({"role": "tool", "tool_call_id": "a", "content": "found"})
+    assert words(working_set.window(memories=[FACT])).count("peanuts") == 1
+
+
 def test_korean_memories_have_a_korean_note() -> None:
     window = packer(budget=1_000).assemble(
         [user("뭐 먹을까?")], memories=["아다는 땅콩 알레르기가 있다."]
