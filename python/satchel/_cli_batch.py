@@ -104,6 +104,7 @@ def rewrite(
             at=at,
             counter=counter,
             format=file_format,
+            redact=redact,
             threads=threads,
         )
         if dry_run:
@@ -125,7 +126,6 @@ def rewrite(
                 rejects=rejects,
                 pages=pages,
                 partition_by=partition_by or (),
-                redact=redact,
                 on_error=_on_error(on_error),
                 engine=engine_of(engine),
                 staging=staging,
@@ -150,6 +150,7 @@ class _Options(TypedDict):
     at: str
     counter: str | None
     format: str
+    redact: bool
     threads: int | None
 
 

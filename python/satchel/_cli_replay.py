@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
+from satchel._cli_files import check_out, write_file
 from satchel._cli_frame import AsJson, FileFormat, app, print_json, reporting
 from satchel._cli_text import printable
 from satchel._remote import size_of
@@ -91,9 +92,14 @@ def replay(
         from satchel._cli_batch import engine_of  # noqa: PLC0415 - loads more commands
         from satchel.replay import DEFAULT_POLICIES, run  # noqa: PLC0415 - slow to load
 
-        if report is not None:
-            _check_writable(report)
         files = [found for path in paths for found in transcript_files(path)]
+        if results is not None:
+            from satchel.replay.table import check_results  # noqa: PLC0415 - slow to load
+
+            check_results(results, files, is_folder=bool(partition_by))
+        if report is not None:
+            check_out(str(report), files)
+            _check_writable(report)
         with _progress(files) as told:
             found = run(
                 files,
@@ -114,7 +120,7 @@ def replay(
             message = f"no run with {min_calls} calls or more in these files"
             raise InputError(message, code="invalid_file")
         if report is not None:
-            report.write_text(found.to_html(), encoding="utf-8")
+            write_file(str(report), found.to_html())
         if results is not None:
             found.to_parquet(results, partition_by=partition_by or ())
         if as_json:

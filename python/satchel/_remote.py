@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "check_writable",
     "file_system",
+    "holds_files",
     "is_remote",
     "opened_remote",
     "put",
@@ -32,6 +34,7 @@ __all__ = [
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _OWN: Final = frozenset({"abfs", "abfss", "file", "gcs", "gs", "hdfs", "s3", "viewfs"})
+_READ_ONLY: Final = frozenset({"github", "http", "https"})
 _MOST_CHARS: Final = 400
 _PIECE: Final = 1 << 20
 
@@ -87,6 +90,37 @@ def remote_files(url: str, suffixes: Iterable[str]) -> list[str]:
     return [f"{head.rstrip('/')}/{name}{end}" for name in names]
 
 
+def holds_files(url: str) -> bool:
+    """Whether there is a file at this URL, or a folder that holds one.
+
+    Raises:
+        InputError: ``invalid_file``.
+        ImportError: pyarrow is not installed.
+    """
+    system, path = file_system(url)
+    kinds: Any = import_module("pyarrow.fs")
+    try:
+        found = system.get_file_info(path)
+        if found.type != kinds.FileType.Directory:
+            return bool(found.type != kinds.FileType.NotFound)
+        listed = system.get_file_info(kinds.FileSelector(path, recursive=True))
+    except (OSError, ValueError) as error:
+        raise _failed(url, error, "cannot be listed") from error
+    return any(one.type == kinds.FileType.File for one in listed)
+
+
+def check_writable(url: str) -> None:
+    """Refuses a URL whose scheme is unknown, or is known to be for reading only.
+
+    Raises:
+        InputError: ``invalid_file``, ``invalid_value`` for a URL with a password.
+        ImportError: pyarrow is not installed.
+    """
+    if url.partition("://")[0].lower() in _READ_ONLY:
+        raise _failed(url, NotImplementedError(), "cannot be written")
+    file_system(url)
+
+
 def size_of(path: str) -> int:
     """Bytes of a file, 0 if there is none."""
     return (stamp_of(path) or [0])[0]
@@ -124,7 +158,7 @@ def put(local: Path, url: str) -> None:
                     _copy(file, system, f"{path.rstrip('/')}/{name}")
         else:
             _copy(local, system, path)
-    except (OSError, ValueError) as error:
+    except (NotImplementedError, OSError, ValueError) as error:
         raise _failed(url, error, "cannot be written") from error
 
 
@@ -182,6 +216,8 @@ def _failed(url: str, error: Exception, what: str) -> InputError:
     shown = name if len(name) <= _MOST_CHARS else f"...{name[-_MOST_CHARS:]}"
     if isinstance(error, FileNotFoundError):
         what = "no such file or directory"
+    elif isinstance(error, NotImplementedError):
+        what = "its scheme is for reading only"
     elif isinstance(error, ImportError):
         what = f"the package {error.name or 'of its scheme'} is missing"
     elif isinstance(error, ValueError):

@@ -159,7 +159,8 @@ class _Texts:
             self.is_other |= any(status in _OTHER_STATUS for status in statuses)
             if isinstance(value, BaseException):
                 yield str(value)
-            for name in (*_ATTRIBUTES, "stop_reason", "__cause__", "__context__"):
+            # What was being handled when it was raised (the context) may be about anything.
+            for name in (*_ATTRIBUTES, "stop_reason", "__cause__"):
                 found = _attribute(value, name)
                 if not callable(found):
                     yield found

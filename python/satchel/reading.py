@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args
 
 from satchel._arguments import invalid, listed, name_of_type, one_of, shown
-from satchel._remote import is_remote, opened_remote, remote_files
+from satchel._remote import is_remote, opened_remote, remote_files, without_query
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
@@ -237,12 +237,13 @@ def _is_aider(file: Path) -> bool:
 
 def file_error(source: str, what: str, *, line: int | None = None) -> InputError:
     """An ``invalid_file`` error about ``source``, ready to be raised."""
+    told = without_query(source)
     name = (
         "standard input"
         if source == STDIN
-        else source
-        if len(source) <= _MOST_CHARS
-        else f"...{source[-_MOST_CHARS:]}"
+        else told
+        if len(told) <= _MOST_CHARS
+        else f"...{told[-_MOST_CHARS:]}"
     )
     place = name if line is None else f"{name}, line {line}"
     return InputError(f"{place}: {what}", code="invalid_file")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -20,6 +21,8 @@ from hypothesis import strategies as st
 import satchel
 from agent_loops import MODEL, answer_step, errors_in, scripted, tool_run
 from satchel.openai_agents import SatchelSession, context_filter, session_input_callback
+from satchel.openai_agents import session as session_module
+from satchel.openai_agents.items import is_delta
 from satchel.stores import Entry, MemoryStore
 
 if TYPE_CHECKING:
@@ -249,6 +252,88 @@ def test_it_belongs_to_one_user(store_url: str) -> None:
         assert await session.get_items() == said("mine")
 
     on(store_url, work, user_id="alice")
+
+
+def test_what_was_opened_is_not_read_when_the_id_is_somebody_else_s(store_url: str) -> None:
+    async def work(session: SatchelSession) -> None:
+        await session.add_items(said("mine"))
+        assert await session.get_items() == said("mine")
+        await SatchelSession("agents-tests", session._store, user_id="alice").clear_session()
+        theirs = SatchelSession("agents-tests", session._store, user_id="bob")
+        await theirs.add_items(said("secret"))
+        for act in (
+            session.get_items,
+            session.pop_item,
+            session.clear_session,
+            lambda: session.add_items(said("late")),
+            lambda: session._get_compaction_snapshot(3),
+        ):
+            with pytest.raises(satchel.StoreError) as caught:
+                await act()
+            assert caught.value.code == "wrong_user"
+        assert await theirs.get_items() == said("secret")
+        # Free again, it is made anew for whoever comes first.
+        await theirs.clear_session()
+        await session.add_items(said("again"))
+        assert await session.get_items() == said("again")
+
+    on(store_url, work, user_id="alice")
+
+
+def test_an_id_that_ran_out_may_go_to_somebody_else() -> None:
+    async def run() -> None:
+        now = [1_000.0]
+        store = MemoryStore(clock=lambda: now[0])
+        session = SatchelSession("s", store, user_id="alice", ttl_s=10)
+        await session.add_items(said("mine"))
+        now[0] += 11
+        theirs = SatchelSession("s", store, user_id="bob")
+        await theirs.add_items(said("secret"))
+        with pytest.raises(satchel.StoreError) as caught:
+            await session.add_items(said("late"))
+        assert caught.value.code == "wrong_user"
+        assert await theirs.get_items() == said("secret")
+
+    asyncio.run(run())
+
+
+def test_big_items_are_read_and_written_off_the_event_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    where: dict[str, list[bool]] = {"message_entries": [], "readable": []}
+
+    def watch(name: str) -> None:
+        own = getattr(session_module, name)
+
+        def watched(*arguments: Any) -> Any:
+            where[name].append(threading.current_thread() is threading.main_thread())
+            return own(*arguments)
+
+        monkeypatch.setattr(session_module, name, watched)
+
+    async def run() -> None:
+        session = SatchelSession("s", MemoryStore())
+        big = said("x" * 20_000)
+        await session.add_items(big)
+        await session.add_items(said("a"))
+        assert await session.get_items() == [*big, *said("a")]
+        assert await session.get_items(limit=1) == said("a")
+
+    watch("message_entries")
+    watch("readable")
+    asyncio.run(run())
+    # Few bytes are read on the loop: a thread would take longer than they do.
+    assert where == {"message_entries": [False, False], "readable": [False, True]}
+
+
+def test_only_an_output_at_the_start_makes_one_look_further() -> None:
+    strange: list[object] = [object()]
+    assert not is_delta([])
+    assert not is_delta([*said("a"), *strange])
+    assert not is_delta([*answered("x"), *asked("y")])
+    assert is_delta([*answered("x", "y"), *said("a")])
+    with pytest.raises(satchel.InputError):
+        is_delta([*answered("x"), *strange])
 
 
 def test_the_run_s_context_may_be_passed(store_url: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, ModelRetry
+from pydantic_ai import Agent, ModelRetry, ToolReturn
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import (
     BinaryContent,
@@ -15,6 +16,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     SystemPromptPart,
+    TextContent,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -26,6 +28,7 @@ from pydantic_ai.usage import UsageLimits
 
 import satchel
 from satchel.pydantic_ai import ContextCapability, history_processor
+from satchel.pydantic_ai.packing import Packer, Settings
 from typed_loops import MODEL, Script, check_requests, collected, errors_in, pairs_of, read_file
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models.function import AgentInfo
 
 BUDGET = 6_000
+WHEN = datetime(2026, 11, 30, tzinfo=UTC)
 STEPS = 64
 LIMITS = UsageLimits(request_limit=None)
 PNG = (
@@ -318,6 +322,62 @@ def test_streamed_runs() -> None:
         check_requests(script.requests, windows, BUDGET)
 
     asyncio.run(run())
+
+
+class _Odd:
+    """Metadata that can be neither copied nor compared, as locks and arrays."""
+
+    def __deepcopy__(self, memo: object) -> _Odd:
+        message = "cannot be copied"
+        raise TypeError(message)
+
+    def __eq__(self, other: object) -> bool:
+        message = "the truth of a comparison is ambiguous"
+        raise ValueError(message)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def test_metadata_may_be_any_object() -> None:
+    def look() -> ToolReturn:
+        """Looks."""
+        return ToolReturn(return_value="ok", metadata={"odd": _Odd()})
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        del info
+        requests.append(messages)
+        done = len(requests) > 3
+        return ModelResponse(parts=[TextPart("Done.") if done else ToolCallPart("look", {})])
+
+    requests: list[list[ModelMessage]] = []
+    context, windows = packing()
+    agent = Agent(FunctionModel(answer), tools=[look], capabilities=[context])
+    prompt: list[Any] = [TextContent("Go.", metadata=_Odd()), "Now."]
+    result = agent.run_sync(prompt, usage_limits=LIMITS)
+    assert result.output == "Done."
+    assert len(windows) == 4
+    returned = [
+        part
+        for message in result.all_messages()
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    ]
+    assert all(isinstance(part.metadata["odd"], _Odd) for part in returned)
+
+
+def test_metadata_that_changes_does_not_start_a_run_anew() -> None:
+    def history(tag: str, text: str = "hello") -> list[ModelMessage]:
+        return [
+            ModelRequest(parts=[UserPromptPart([TextContent(text, metadata=tag)], timestamp=WHEN)]),
+            ModelRequest(parts=[ToolReturnPart("f", "ok", "c", metadata=tag, timestamp=WHEN)]),
+        ]
+
+    packer = Packer(Settings(model=MODEL))
+    found = packer.conversation("run", MODEL, [])
+    found.append(history("a"))
+    assert packer.conversation("run", MODEL, history("b")) is found
+    assert packer.conversation("run", MODEL, history("a", "bye")) is not found
 
 
 def test_runs_at_once_share_a_capability() -> None:

@@ -78,6 +78,8 @@ def test_options_are_refused_in_one_sentence(tmp_path: Path) -> None:
         ["--on-error", "ignore"],
         ["--at", "never"],
         ["--budget", "lots"],
+        ["--budget", "9" * 5_000],
+        ["--budget", "99999999999999999999999"],
         ["--convert", HOSTILE.replace("\ud800", "")],
         ["--policy", "none"],
         ["--file-format", "paper"],

@@ -132,6 +132,19 @@ def test_options_are_checked(tmp_path: Path) -> None:
         assert caught.value.code == "invalid_value"
 
 
+def test_redaction_is_part_of_the_estimate(tmp_path: Path) -> None:
+    text = " ".join(f"write to anna.berg{number}@mailhost.org" for number in range(200))
+    given = written(tmp_path / "in.json", [{"role": "user", "content": text}])
+    plain, redacted = (
+        forecast(given, model="gpt-4o", redact=redact).tokens_after.value
+        for redact in (False, True)
+    )
+    done = rewrite(given, tmp_path / "out.jsonl", model="gpt-4o", redact=True)
+    assert redacted == done.tokens_after != plain
+    said = run("rewrite", given, "--model", "gpt-4o", "--dry-run", "--redact", "--json").json
+    assert said["tokens_after"]["value"] == redacted
+
+
 def test_the_command_writes_nothing(tmp_path: Path) -> None:
     given = written(tmp_path / "in.json", generate_history(60))
     options = ["--model", "gpt-4o", "--budget", "25%", "--dry-run"]

@@ -244,6 +244,28 @@ def test_messages_keep_ids_names_calls_and_blocks(tmp_path: Path) -> None:
         assert same(history.window(ref), given)
 
 
+def test_images_keep_their_type_and_results_their_failure(tmp_path: Path) -> None:
+    calls: Any = [{"name": "read", "args": {}, "id": f"c{at}"} for at in range(2)]
+    images: Any = [
+        {"type": "image", "base64": "/9j/AA==", "mime_type": "image/jpeg"},
+        {"type": "image", "base64": "iVBORw=="},
+    ]
+    given = [
+        HumanMessage(images, id="h"),
+        AIMessage("", tool_calls=calls, id="a"),
+        ToolMessage("broken", tool_call_id="c0", status="error", id="t0"),
+        ToolMessage("fine", tool_call_id="c1"),
+    ]
+    with history_of(tmp_path) as history:
+        ref = history.append(None, given)
+        for found in (history.messages(ref), history.window(ref)):
+            content: Any = found[0].content
+            urls = [one["image_url"]["url"].split(",")[0] for one in content]
+            assert urls == ["data:image/jpeg;base64", "data:image/png;base64"]
+            results = [one for one in found if isinstance(one, ToolMessage)]
+            assert [one.status for one in results] == ["error", "success"]
+
+
 def test_a_session_belongs_to_one_user_and_must_be_there(tmp_path: Path) -> None:
     with history_of(tmp_path, user_id="ada") as mine, history_of(tmp_path, user_id="bob") as theirs:
         ref = mine.append(None, [("user", GOAL)])

@@ -403,6 +403,39 @@ def test_a_broken_embedder_writes_nothing(url: str) -> None:
         assert store.search(("a",)) == []
 
 
+@pytest.mark.parametrize(
+    "vector",
+    [None, "text", [], 3.0, [[1.0]], [1.0, float("nan")], [1e300], [10**400], [None], [object()]],
+)
+def test_what_is_no_vector_is_the_embedders_failure(vector: Any) -> None:
+    index: Any = {"dims": 1, "embed": lambda texts: [vector for _ in texts]}
+    with MemoryStore(index=index) as store:
+        for act in (lambda: store.put(("a",), "k", {"n": 1}), lambda: store.search((), query="x")):
+            with pytest.raises(EmbeddingError) as caught:
+                act()
+            assert caught.value.code == "embedding_failed"
+        assert store.search(()) == []
+
+
+@pytest.mark.parametrize("vectors", [None, 3, [], [[1.0], [2.0]]])
+def test_so_is_another_number_of_vectors(vectors: Any) -> None:
+    index: Any = {"dims": 1, "embed": lambda _: vectors}
+    with MemoryStore(index=index) as store, pytest.raises(EmbeddingError):
+        store.put(("a",), "k", {"n": 1})
+
+
+@pytest.mark.parametrize(
+    "minutes", ["x", pytest.param(10**400, id="huge"), 1e308, float("nan"), True]
+)
+def test_a_time_that_does_not_end_is_refused(minutes: Any) -> None:
+    with MemoryStore() as store:
+        with pytest.raises(InputError):
+            store.put(("a",), "k", {"n": 1}, ttl=minutes)
+        assert store.search(()) == []
+    with pytest.raises(InputError):
+        MemoryStore(ttl={"default_ttl": minutes})
+
+
 def test_memories_and_items_of_one_database_do_not_meet(url: str) -> None:
     async def run() -> tuple[list[Any], list[Any]]:
         async with open_memory(url, embedder="none") as memory:

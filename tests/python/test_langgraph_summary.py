@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
@@ -232,6 +233,41 @@ def test_the_newest_question_stays_wherever_it_stands() -> None:
     after = applied(state, node.invoke(state))
     assert [one.content for one in after["messages"] if one.type == "human"] == ["And report 9?"]
     assert after["context"]["running_summary"]["summarized_messages"] == 18 + 2 + 1 + 6
+
+
+@pytest.mark.parametrize("remove", [True, False])
+def test_an_id_that_occurs_twice_removes_nothing(remove: bool) -> None:
+    # A removal by such an id would take the newest question along.
+    node = SummaryNode(Writer(), trigger=("messages", 3), keep=1, remove=remove)
+    messages: list[BaseMessage] = [
+        HumanMessage("first", id="h"),
+        AIMessage("one", id="a"),
+        ToolMessage("alone", tool_call_id="x", id="q"),
+        AIMessage("two", id="twice"),
+        AIMessage("three", id="twice"),
+        HumanMessage("newest", id="q"),
+    ]
+    state: Any = {"messages": messages, "context": {}}
+    update = node.invoke(state)
+    removed = {one.id for one in update.get("messages", [])}
+    assert removed == ({"h", "a"} if remove else set())
+    left = [one for one in messages if one.id not in removed]
+    window = node.window({"messages": left, "context": update["context"]})
+    assert [one.content for one in window[1:]] == ["alone", "two", "three", "newest"]
+
+
+def test_the_asynchronous_node_counts_off_the_loop() -> None:
+    threads: set[int] = set()
+
+    def count(text: str) -> int:
+        threads.add(threading.get_ident())
+        return len(text)
+
+    node = SummaryNode(Writer(), trigger=("tokens", 10_000), counter=count, hook=True)
+    state: Any = {"messages": tool_run(8), "context": {}}
+    assert "llm_input_messages" in asyncio.run(node.ainvoke(state))
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 def test_what_was_summarised_is_not_summarised_again() -> None:

@@ -394,6 +394,12 @@ def test_the_proxy_s_hook(litellm: Any) -> None:
         edited, litellm.types.utils.CallTypes.acompletion
     )
     assert asyncio.run(again) is None
+    # What the proxy knows of the model is read if it is a mapping.
+    for info in ("x", [1], 7, None):
+        known = {**data, "model_info": info}
+        assert (
+            asyncio.run(callback.async_pre_call_hook(None, None, known, "completion")) is not None
+        )
     # A name of the proxy's own is left to the hook that knows what it stands for.
     alias = {**data, "model": "team-model"}
     assert asyncio.run(callback.async_pre_call_hook(None, None, alias, "completion")) is None

@@ -132,3 +132,10 @@ def test_odd_things_are_no_errors_and_end() -> None:
     odd_things: list[object] = [None, 5, object(), [], Unreadable(), loop, nested, BaseException()]
     for odd in odd_things:
         assert not is_overflow_error(odd)
+
+
+def test_what_was_handled_meanwhile_is_another_error() -> None:
+    found = ApiError("busy", status_code=503)
+    found.__context__ = ApiError("prompt is too long: 5 tokens > 4 maximum")
+    assert not is_overflow_error(found)
+    assert overflow_details(found) is None

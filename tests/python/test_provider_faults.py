@@ -452,6 +452,21 @@ def test_results_name_what_is_missing() -> None:
     assert [one["content"] for one in reply.results({"c2": blocks, "call_1": "a"})] == ["a", blocks]
 
 
+@EACH
+def test_results_go_by_order_where_a_server_gives_an_id_twice(dialect: str) -> None:
+    twice = Say("", (("c", "read", {}), ("c", "read", {"path": "b"})))
+    with (
+        scripted(lambda _request, _number: twice) as wire,
+        chatting(wire, dialect) as (_session, model),
+    ):
+        reply = model.ask()
+    results = reply.results(["one", "two"])
+    if dialect == "anthropic":
+        results = results[0]["content"]
+    key = "output" if dialect == "openai-responses" else "content"
+    assert [one[key] for one in results] == ["one", "two"]
+
+
 # --- what servers write in odd ways ---------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from satchel.batch import rewrite
 from satchel.errors import InputError
 from satchel.reading import read_transcripts, transcript_files
 from satchel.replay import run
+from satchel.replay.table import check_results
 from satchel.testing import generate_history
 
 if TYPE_CHECKING:
@@ -161,6 +162,64 @@ def test_partitioned_parquet_in_and_out(memory: Any, tmp_path: Path) -> None:
     url = "memory://lake/out"
     rewrite(source, url, partition_by="day", staging=tmp_path / "staging", **options)
     assert memory.exists("/lake/out/day=2/part-0.parquet")
+    with pytest.raises(InputError, match="memory://lake/out: is there already"):
+        rewrite(source, url, partition_by="day", staging=tmp_path / "staging", **options)
+    memory.pipe("/lake/in/day=1/a.jsonl", lines(HISTORIES[:2]))
+    inside = "memory://lake/in/out"
+    rewrite("memory://lake/in", inside, partition_by="day", staging=tmp_path / "other", **options)
+    assert memory.exists("/lake/in/out/day=1/part-0.parquet")
+
+
+def test_the_query_of_a_url_is_told_nowhere(tmp_path: Path) -> None:
+    """It may be a signature: whoever has it has the file."""
+    folder, out = tmp_path / "in", tmp_path / "out.jsonl"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(lines(HISTORIES[:2]) + b"{broken\n")
+    (folder / "b.jsonl.gz").write_bytes(b"\x1f\x8b damaged")
+    (folder / "c.parquet").write_bytes(b"PAR1 damaged")
+    pq.write_table(pa.table({"messages": [json.dumps(HISTORIES[2])]}), folder / "d.parquet")
+    url = f"{folder.as_uri()}?sig=SECRET"
+    try:
+        transcript_files(url)
+    except InputError:
+        pytest.skip("this pyarrow takes no query in a file URL")
+    done = rewrite(url, out, model="gpt-4o", pages=tmp_path / "pages", policy="token-window")
+    assert (done.windows, done.rejected) == (3, 3)
+    written = {file.name: file.read_text("utf-8") for file in tmp_path.iterdir() if file.is_file()}
+    assert folder.as_uri() in written["out.jsonl"]
+    assert not [name for name, text in written.items() if "SECRET" in text]
+    with pytest.raises(InputError) as caught:
+        rewrite(url, out, model="gpt-4o", on_error="raise")
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:9/out", "HTTPS://localhost:9/out"])
+def test_a_scheme_that_cannot_be_written_is_refused_before_the_work(
+    url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "in.jsonl").write_bytes(lines(HISTORIES[:1]))
+    for keys in ((), "day"):
+        with pytest.raises(InputError, match="for reading only") as caught:
+            rewrite(tmp_path / "in.jsonl", url, model="gpt-4o", partition_by=keys)
+        assert caught.value.code == "invalid_file"
+    with pytest.raises(InputError, match="for reading only"):
+        check_results(url, [], is_folder=False)
+    report = run(tmp_path / "in.jsonl", policies="adaptive", min_calls=1)
+    with pytest.raises(InputError, match="for reading only"):
+        report.to_parquet(url)
+
+
+def test_a_store_that_turns_out_to_be_read_only(
+    memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.pipe("/m/in.jsonl", lines(HISTORIES[:1]))
+
+    def refused(*_: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(_remote, "_copy", refused)
+    with pytest.raises(InputError, match=r"m/out\.jsonl: its scheme is for reading only"):
+        rewrite("memory://m/in.jsonl", "memory://m/out.jsonl", model="gpt-4o", staging=tmp_path)
 
 
 def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

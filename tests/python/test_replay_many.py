@@ -148,6 +148,23 @@ def test_the_command_samples_and_writes_results(folder: Path, tmp_path: Path) ->
     command("replay", folder, "--engine", "none", code=2)
 
 
+def test_the_command_never_writes_over_a_transcript(folder: Path, tmp_path: Path) -> None:
+    own = tmp_path / "run.jsonl"
+    own.write_bytes(next(iter(sorted(folder.rglob("*.jsonl")))).read_bytes())
+    before = own.read_bytes()
+    for option in ("--report", "--results"):
+        for given in (own, tmp_path):
+            refused = command("replay", given, "--policy", "adaptive", option, own, code=2)
+            assert "this is the transcript itself" in refused.err
+            assert own.read_bytes() == before
+    # Told before the work: what is read does not matter yet.
+    lost = command("replay", own, "--results", tmp_path / "no" / "rows.parquet", code=2)
+    assert "no such file or directory" in lost.err
+    url = command("replay", own, "--results", "http://localhost:9/rows.parquet", code=2)
+    assert "for reading only" in url.err
+    assert [file.name for file in tmp_path.iterdir()] == ["run.jsonl"]
+
+
 # --- the page -------------------------------------------------------------------------------------
 
 

@@ -316,10 +316,6 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path, ending: str) -> 
 
 def test_another_run_does_not_go_on(tmp_path: Path) -> None:
     path, out = lines_file(tmp_path / "in.jsonl", 40), tmp_path / "out.jsonl"
-
-    def stop(_: Progress) -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
         rewrite(path, out, model=MODEL, progress=stop)
     with pytest.raises(InputError, match="interrupted here"):
@@ -328,6 +324,94 @@ def test_another_run_does_not_go_on(tmp_path: Path) -> None:
     assert found.conversations == 34
     with pytest.raises(InputError, match="would be replaced"):
         rewrite(path, path, model=MODEL)
+
+
+def stop(_: Progress) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet", "parts"])
+@pytest.mark.parametrize("restart", [False, True])
+def test_an_output_in_the_folder_that_is_read_is_not_read(
+    tmp_path: Path, name: str, *, restart: bool
+) -> None:
+    """Whatever an interrupted run left there: state, parts, what was made of them."""
+    folder, keys = tmp_path / "in", "day" if name == "parts" else ()
+    (folder / "day=1").mkdir(parents=True)
+    path, out = lines_file(folder / "day=1" / "in.jsonl", 40), folder / name
+    with pytest.raises(KeyboardInterrupt):
+        rewrite(folder, out, model=MODEL, partition_by=keys, progress=stop)
+    made = Path(f"{out}.part.parquet")
+    if keys:
+        (made / "day=1").mkdir(parents=True)
+        made = made / "day=1" / "part-0.parquet"
+    if name != "out.jsonl":
+        pq.write_table(pa.table({"messages": [path.read_text("utf-8").split("\n")[0]]}), made)
+    done = rewrite(folder, out, model=MODEL, partition_by=keys, restart=restart)
+    assert (done.conversations, done.rejected) == (34, 6)
+
+
+FULL = """
+import resource, signal, sys
+from satchel.batch import rewrite, running
+from satchel.errors import InputError
+running._SAVE_S = float(sys.argv[4])
+most = int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+try:
+    rewrite(sys.argv[1], sys.argv[2], model="gpt-4o", policy="token-window")
+except InputError as error:
+    print(error.code, error)
+"""
+
+
+@pytest.mark.parametrize(("most", "save_s"), [(0, 60), (10, 0), (700_000, 0), (700_000, 60)])
+def test_a_full_disk_is_an_error_of_ours_and_the_next_run_goes_on(
+    tmp_path: Path, most: int, save_s: int
+) -> None:
+    path = lines_file(tmp_path / "in.jsonl", 70)
+    whole, out = tmp_path / "whole.jsonl", tmp_path / "out.jsonl"
+    rewrite(path, whole, model=MODEL, policy="token-window")
+    assert whole.stat().st_size > 700_000
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", FULL, str(path), str(out), str(most), str(save_s)],
+        check=True,
+        capture_output=True,
+    )
+    assert done.stdout.decode().startswith("invalid_file ")
+    assert done.stdout.decode().strip().endswith("file too large")
+    rewrite(path, out, model=MODEL, policy="token-window")
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_an_output_that_is_a_folder_is_an_error_of_ours(tmp_path: Path) -> None:
+    path, out = lines_file(tmp_path / "in.jsonl", 2), tmp_path / "out.jsonl"
+    (out / "kept").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"out\.jsonl: ") as caught:
+        rewrite(path, out, model=MODEL)
+    assert caught.value.code == "invalid_file"
+
+
+def test_names_that_are_no_utf_8_are_told_escaped(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    for name in ("day=\udcff.jsonl", "\udcfe.json"):
+        lines_file(tmp_path / "rows.jsonl", 4).rename(tmp_path / name)
+    (tmp_path / "\udcfd.jsonl.gz").write_bytes(gzip.compress(b"{}")[:9])
+    names = [str(path) for path in sorted(tmp_path.iterdir())]
+    done = rewrite(names, out, model=MODEL, policy="token-window")
+    assert (done.conversations, done.rejected) == (6, 3)
+    sources = {Path(row["metadata"]["source"]).name for row in rows(out)}
+    assert sources == {"day=\\udcff.jsonl", "\\udcfe.json"}
+    assert any("\\udcfd" in row["source"] for row in rejects(out))
+
+
+def test_budgets_beyond_every_window_are_refused(tmp_path: Path) -> None:
+    wrong: list[Any] = [2**63, 10**30, str(2**63), "9" * 5_000, 10**5_000, -(10**30)]
+    for budget in wrong:
+        with pytest.raises(InputError) as caught:
+            rewrite(DATA / "chat.openai.json", tmp_path / "out.jsonl", model=MODEL, budget=budget)
+        assert caught.value.code == "invalid_value"
+    assert not list(tmp_path.iterdir())
 
 
 def test_options_are_checked(tmp_path: Path) -> None:

@@ -163,17 +163,18 @@ def test_it_does_what_the_store_in_memory_does(steps: list[tuple[str, int]]) -> 
         asyncio.run(main(folder))
 
 
-def test_a_file_of_the_first_version_opens(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
+def old_log(path: Path, wanted: list[Entry]) -> None:
+    """A file of the first version with one session."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(_sqlite_schema.STEPS[0])
     connection.execute(f"PRAGMA application_id = {_sqlite_schema.APPLICATION_ID}")
     connection.execute("PRAGMA user_version = 1")
-    wanted = numbered(0, 2_000)
     connection.execute(
         "INSERT INTO sessions (number, session_id, version, length, created_at, changed_at) "
-        "VALUES (7, 's', 2000, 2000, 1.0, 2.0)"
+        "VALUES (7, 's', ?, ?, 1.0, 2.0)",
+        (len(wanted), len(wanted)),
     )
+    connection.execute("BEGIN")
     connection.executemany(
         "INSERT INTO entries VALUES (?, 7, ?, ?, ?)",
         [
@@ -181,7 +182,14 @@ def test_a_file_of_the_first_version_opens(tmp_path: Path) -> None:
             for at, one in enumerate(wanted, 1)
         ],
     )
+    connection.execute("COMMIT")
     connection.close()
+
+
+def test_a_file_of_the_first_version_opens(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    wanted = numbered(0, 2_000)
+    old_log(path, wanted)
 
     async def main() -> None:
         store = SQLiteStore(path)
@@ -281,3 +289,62 @@ def test_entries_are_a_sequence() -> None:
     assert entries.kinds == ["message", "event"]
     assert repr(entries) == "<satchel.stores.Entries, 2>"
     assert Entries([]) == []
+
+
+DAMAGES = {
+    "form": "UPDATE entries SET form = 999 WHERE id & 4294967295 = ?",
+    "a form in letters": "UPDATE entries SET form = 'abc' WHERE id & 4294967295 = ?",
+    "payload": "UPDATE entries SET payload = 'secret' WHERE id & 4294967295 = ?",
+    "a number": "UPDATE entries SET payload = 7 WHERE id & 4294967295 = ?",
+    "key": "UPDATE entries SET key = x'ff' WHERE id & 4294967295 = ?",
+    "count": "UPDATE chunks SET count = '9abc' WHERE id & 4294967295 = ?",
+    "heads": "UPDATE chunks SET heads = 7 WHERE id & 4294967295 = ?",
+    "contents": "UPDATE chunks SET contents = CAST(contents AS TEXT) WHERE id & 4294967295 = ?",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_row_of_another_type_is_a_damaged_entry(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "x.db"
+    is_chunk = "chunks" in DAMAGES[damage]
+    at = 1 if is_chunk else 205
+
+    async def main() -> None:
+        store = SQLiteStore(path)
+        await store.open("s")
+        await store.append("s", numbered(0, 200))
+        await store.append("s", numbered(200, 210))
+        connection = sqlite3.connect(path)
+        assert connection.execute(DAMAGES[damage], (at,)).rowcount == 1
+        connection.commit()
+        connection.close()
+        for reading in (store.read("s"), store.load("s")):
+            assert (await refused(reading, "corrupt_entry")).index == at
+        # Sealing goes round it, and the entries beside it can be read.
+        for start in (300, 400):
+            await store.append("s", numbered(start, start + 100))
+        if not is_chunk:
+            assert (await refused(store.read("s"), "corrupt_entry")).index == at
+            assert len(await store.read("s", limit=at - 1)) == at - 1
+        assert len(await store.read("s", after=max(at, 200))) == 410 - max(at, 200)
+        await store.close()
+
+    run(main())
+
+
+def test_an_old_log_comes_into_chunks_whatever_is_appended(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    old_log(path, numbered(0, 5_000))
+
+    async def main() -> None:
+        store = SQLiteStore(path)
+        for start in range(5_000, 7_000, 200):
+            await store.append("s", numbered(start, start + 200))
+        assert shown(await store.read("s")) == shown(numbered(0, 7_000))
+        await store.close()
+
+    run(main())
+    found = chunks(path)
+    assert found[0][0] == 1
+    assert all(first + count == after for (first, count), (after, _) in pairwise(found))
+    assert sum(count for _, count in found) > 6_700

@@ -112,7 +112,7 @@ def test_other_bytes_are_refused() -> None:
         await filled(store)
         exported = await export_session(store, "s")
         lines = exported.splitlines(keepends=True)
-        for wrong in (
+        foreign: tuple[Any, ...] = (
             b"",
             b"[]\n",
             b"{}\n",
@@ -124,8 +124,21 @@ def test_other_bytes_are_refused() -> None:
             exported.replace(b'"entry":"event"', b'"entry":"secret"'),
             exported.replace(b'"text":"text"', b'"text":7'),
             exported.replace(b'"page":"q"', b'"page":7'),
+            exported.replace(b'"page":"q"', b'"page":[1]'),
+            exported.replace(b'"value":"state"', b'"value":{}'),
+            exported.replace(b'"entry":"event"', b'"entry":[1]'),
+            exported.replace(b'"key":"a key"', b'"key":{}'),
+            exported.replace(b'"text":"text"', b'"text":"\\ud800"'),
+            exported.replace(b'"text":"text"', b'"text":"text","more":' + b"[" * 200_000),
+            exported.replace(b'"lines"', b'"rows"'),
             exported.replace(b'"session_id":"s"', b'"session_id":7'),
-        ):
+            exported.replace(b'"session_id":"s"', b'"session_id":[7]'),
+            exported.replace(b'"user_id":"ada"', b'"user_id":{}'),
+            exported.decode(),
+            None,
+            7,
+        )
+        for wrong in foreign:
             assert wrong != exported
             empty = MemoryStore()
             with pytest.raises(InputError) as caught:

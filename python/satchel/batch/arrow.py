@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import numpy as np
 
-from satchel._remote import is_remote, opened_remote
+from satchel._remote import holds_files, is_remote, opened_remote, without_query
 from satchel.batch.partitions import Partitions, partition_of
 from satchel.errors import InputError
 from satchel.reading import file_error
@@ -184,14 +184,18 @@ class Staged:
         self._keys = keys
         self._schema = pyarrow.schema([(name, text) for name in names])
 
-    def check(self, out: Path) -> None:
-        """Refuses a folder that holds something already.
+    def check(self, out: Path, url: str | None = None) -> None:
+        """Refuses a folder that holds something already, here or at the URL that it goes to.
 
         Raises:
             InputError: ``invalid_file``.
         """
-        if self._keys and (out.is_file() or (out.is_dir() and any(out.iterdir()))):
-            message = f"{out}: is there already; a partitioned output needs a new folder"
+        if not self._keys:
+            return
+        here = out.is_file() or (out.is_dir() and any(out.iterdir()))
+        if here or (url is not None and holds_files(url)):
+            name = out if url is None else without_query(url)
+            message = f"{name}: is there already; a partitioned output needs a new folder"
             raise InputError(message, code="invalid_file")
 
     def head(self) -> bytes:

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from satchel.batch.summary import Summary
 from satchel.batch.units import Place
 from satchel.errors import InputError
+from satchel.reading import file_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
 __all__ = ["Checkpoint", "Outputs"]
@@ -104,19 +106,29 @@ class Outputs:
         return InputError(message, code="invalid_value")
 
     def append(self, name: str, data: bytes) -> None:
-        """Appends to the output ``name``, if there is one."""
+        """Appends to the output ``name``, if there is one.
+
+        Raises:
+            InputError: ``invalid_file``, for a full disk too.
+        """
         if data and name in self._files:
-            self._files[name].write(data)
+            with _writing(self.part(name)):
+                self._files[name].write(data)
 
     def mark(self) -> None:
         """Ends a unit: a state to go on from never holds half of one."""
         self._sizes = {name: file.tell() for name, file in self._files.items()}
 
     def save(self, place: Place, summary: Summary, *, is_done: bool = False) -> None:
-        """Makes everything up to the last mark the state to go on from."""
-        for file in self._files.values():
-            file.flush()
-            os.fsync(file.fileno())
+        """Makes everything up to the last mark the state to go on from.
+
+        Raises:
+            InputError: ``invalid_file``; the state before stays.
+        """
+        for name, file in self._files.items():
+            with _writing(self.part(name)):
+                file.flush()
+                os.fsync(file.fileno())
         state = {
             "version": _VERSION,
             "digest": self._digest,
@@ -126,40 +138,70 @@ class Outputs:
             "is_done": is_done,
         }
         new = self._manifest.with_name(self._manifest.name + ".new")
-        with new.open("w", encoding="utf-8") as written:
-            json.dump(state, written)
-            written.flush()
-            os.fsync(written.fileno())
-        new.replace(self._manifest)
+        with _writing(self._manifest):
+            with new.open("w", encoding="utf-8") as written:
+                json.dump(state, written)
+                written.flush()
+                os.fsync(written.fileno())
+            new.replace(self._manifest)
 
     def part(self, name: str) -> Path:
         """Where the output ``name`` is written."""
         return _part(self._paths[name])
 
-    def path(self, name: str) -> Path:
-        """The name that the output ``name`` gets."""
-        return self._paths[name]
+    def take(self, name: str, made: Path) -> None:
+        """Gives what was made of the output ``name`` its name.
+
+        Raises:
+            InputError: ``invalid_file``.
+        """
+        with _writing(self._paths[name]):
+            made.replace(self._paths[name])
 
     def finish(self, *, staged: bool, publish: Callable[[], None]) -> None:
         """Gives the outputs their names; may be done again after a kill in the middle.
 
         With ``staged`` the records have theirs already, and what they were made of goes. Then
         ``publish`` is called; if it fails, the state stays and the next run calls it again.
+
+        Raises:
+            InputError: ``invalid_file``.
         """
         self.close()
         for name, path in self._paths.items():
-            if staged and name == "records":
-                _part(path).unlink(missing_ok=True)
-            elif _part(path).exists():
-                _part(path).replace(path)
+            with _writing(path):
+                if staged and name == "records":
+                    _part(path).unlink(missing_ok=True)
+                elif _part(path).exists():
+                    _part(path).replace(path)
         publish()
         self._manifest.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Closes the files."""
-        for file in self._files.values():
-            file.close()
+        """Closes the files, all of them even if one cannot be written to its end.
+
+        Raises:
+            InputError: ``invalid_file``, about the first that cannot.
+        """
+        failed: InputError | None = None
+        for name, file in self._files.items():
+            try:
+                with _writing(self.part(name)):
+                    file.close()
+            except InputError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
 
 
 def _part(path: Path) -> Path:
     return path.with_name(path.name + ".part")
+
+
+@contextmanager
+def _writing(path: Path) -> Generator[None]:
+    """What the system says about a file that cannot be written, as an error of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise file_error(str(path), (error.strerror or "cannot be written").lower()) from error

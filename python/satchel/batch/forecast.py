@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from satchel.batch.options import At, Settings
+    from satchel.batch.options import At, Redact, Settings
     from satchel.batch.recorded import Call
     from satchel.batch.running import AnyPath
     from satchel.batch.units import Output, Unit
@@ -133,6 +133,7 @@ def forecast(
     at: At = "end",
     counter: str | Counter | None = None,
     format: Format | str = "auto",  # noqa: A002 - as in `rewrite`
+    redact: Redact = False,
     sample: int = 40,
     seed: int = 0,
     threads: int | None = None,
@@ -143,7 +144,7 @@ def forecast(
 
     Args:
         paths: as in `rewrite`, like ``model``, ``policy``, ``budget``, ``convert``, ``at``,
-            ``counter`` and ``format``.
+            ``counter``, ``format`` and ``redact``.
         model: see there.
         policy: see there.
         budget: see there.
@@ -151,6 +152,7 @@ def forecast(
         at: see there.
         counter: see there.
         format: see there.
+        redact: see there.
         sample: how many units are tried: stretches of half a megabyte of JSON Lines, batches of
             256 rows of Parquet, other files whole. At least 2.
         seed: of the draw; equal seeds draw the same units.
@@ -171,6 +173,7 @@ def forecast(
         counter=counter,
         pages=False,
         file_format=format,
+        redact=redact,
     )
     files = inputs(paths)
     sizes = np.array([unit.size for unit in _cut(files, chosen)], dtype=np.float64)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from satchel import _core, models
+from satchel._arguments import whole_number
 from satchel.counting import counter as counter_of
 from satchel.errors import InputError
 from satchel.linting import traits_of
@@ -30,6 +31,8 @@ OnError = Literal["reject", "raise"]
 Redact: TypeAlias = bool | Iterable[Kind | Group]
 """Whether personal data and secrets are replaced, or which kinds of them."""
 
+_MOST_TOKENS: Final = 2**63 - 1
+_MOST_DIGITS: Final = 19
 _PERCENT: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
 
@@ -107,15 +110,15 @@ def _limit(budget: float | str | None, model: models.Model) -> tuple[float | Non
         if percent:
             budget = float(percent[1]) / 100
         elif budget.strip().isdecimal():
+            if len(budget.strip()) > _MOST_DIGITS:
+                message = f"budget has too many digits, must be from 1 to {_MOST_TOKENS}"
+                raise InputError(message, code="invalid_value", limit=_MOST_TOKENS)
             budget = int(budget)
         else:
             message = "budget must be a share such as '25%' or a number of tokens"
             raise InputError(message, code="invalid_value")
     if isinstance(budget, int) and not isinstance(budget, bool):
-        if budget < 1:
-            message = f"budget is {budget}, must be at least 1 token"
-            raise InputError(message, code="invalid_value", value=budget, limit=1)
-        return None, budget
+        return None, whole_number("budget", budget, least=1, most=_MOST_TOKENS)
     if not 0 < budget <= 1:
         message = f"budget is {budget}, a share must be above 0 and at most 1"
         raise InputError(message, code="invalid_value")

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -187,7 +187,7 @@ def rewrite(
     if pages is not None:
         named["pages"] = os.fspath(pages)
     targets = Targets(named, None if staging is None else os.fspath(staging))
-    files = targets.others(inputs(paths))
+    files = targets.others(inputs(paths), is_folder=bool(keys))
     targets.check(_given(paths))
     targets.make()
     is_parquet = bool(keys) or without_query(target).endswith(".parquet")
@@ -273,7 +273,7 @@ class _Run:
         place, summary = state.place, state.summary
         try:
             if self._staged is not None and not state.sizes["records"]:
-                self._staged.check(self._targets.paths["records"])
+                self._staged.check(self._targets.paths["records"], self._targets.url("records"))
                 self._outputs.append("records", self._staged.head())
                 self._outputs.mark()
             # An engine ends with the run, whatever ends it, and not when somebody finds it.
@@ -293,11 +293,13 @@ class _Run:
                 self._finish_parquet()
                 self._outputs.save(place, summary, is_done=True)
         except BaseException:  # an interrupt too leaves a state to go on from
+            # What cannot be written now was the reason, or is not worth hiding it.
             if not state.is_done:
-                self._outputs.save(place, summary)
+                with suppress(InputError):
+                    self._outputs.save(place, summary)
+            with suppress(InputError):
+                self._outputs.close()
             raise
-        finally:
-            self._outputs.close()
         self._outputs.finish(staged=self._is_staged, publish=self._targets.publish)
         self._targets.clear()
         return summary
@@ -332,7 +334,7 @@ class _Run:
         part = self._outputs.part("records")
         made = part.with_name(part.name + ".parquet")
         self._staged.write(part, made)
-        made.replace(self._outputs.path("records"))
+        self._outputs.take("records", made)
 
 
 def _in_order(work: Iterator[Unit], threads: int) -> Iterator[tuple[Unit, Output]]:

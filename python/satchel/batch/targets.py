@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from satchel._cli_files import check_out
-from satchel._remote import is_remote, put, without_query
+from satchel._remote import check_writable, is_remote, put, without_query
 from satchel.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,18 +58,35 @@ class Targets:
         path = self.paths["records"]
         return path.with_name(path.name + ".resume.json")
 
-    def others(self, files: Iterable[str]) -> list[str]:
-        """Those of the files that are no outputs, as they may be in a folder that is read."""
-        ends = ("", ".part")
+    def url(self, name: str) -> str | None:
+        """Where the output ``name`` is copied to; None if it stays on this machine."""
+        return self._urls.get(name)
+
+    def others(self, files: Iterable[str], *, is_folder: bool = False) -> list[str]:
+        """Those of the files that are no outputs, as they may be in a folder that is read.
+
+        What an interrupted run left is none of them either. With ``is_folder`` the records are a
+        folder, and so is what they are made in.
+        """
+        ends = ("", ".part", ".part.parquet")
         own = {f"{path.resolve()}{end}" for path in self.paths.values() for end in ends}
+        own |= {f"{self.manifest.resolve()}{end}" for end in ("", ".new")}
         own |= {without_query(url) for url in self._urls.values()}
-        return [file for file in files if _whole(file) not in own]
+        folders: tuple[str, ...] = ()
+        if is_folder:
+            records = self.paths["records"].resolve()
+            folders = (f"{records}{os.sep}", f"{records}.part.parquet{os.sep}")
+            if "records" in self._urls:
+                folders += (f"{without_query(self._urls['records']).rstrip('/')}/",)
+        named = ((file, _whole(file)) for file in files)
+        return [file for file, name in named if name not in own and not name.startswith(folders)]
 
     def check(self, given: Sequence[str]) -> None:
-        """Refuses to write over what is read.
+        """Refuses to write over what is read, and to URLs that cannot be written.
 
         Raises:
             InputError: ``invalid_file``.
+            ImportError: a URL without pyarrow.
         """
         read = {without_query(path) for path in given}
         for name, path in self.paths.items():
@@ -79,6 +96,8 @@ class Targets:
             elif without_query(url) in read:
                 message = f"{without_query(url)}: this is the transcript itself"
                 raise InputError(message, code="invalid_file")
+            else:
+                check_writable(url)
 
     def make(self) -> None:
         """Makes the folder of what goes to a URL; nobody else may read it.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from satchel import _core
-from satchel._remote import is_remote, opened_remote
+from satchel._remote import is_remote, opened_remote, without_query
 from satchel.batch.arrow import Texts, needed, parquet_batches, text_columns
 from satchel.errors import InputError
 from satchel.reading import file_error
@@ -49,7 +49,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Some work, and where the next begins."""
+    """Some work, and where the next begins; ``source`` is the file as it is told."""
 
     source: str
     work: Callable[[], Output]
@@ -74,6 +74,7 @@ class _Cutting:
 
     def __init__(self, source: str, place: Place, settings: Settings, *, columns: bool) -> None:
         self._source = source
+        self._name = _written(without_query(source))
         self._place = place
         self._settings = settings
         self._columns = columns
@@ -97,18 +98,18 @@ class _Cutting:
     def failed(self, error: InputError) -> Unit:
         """The rest of the file cannot be read: a reject."""
         reader = self._reader()
-        reader.fail(str(error))
-        return Unit(self._source, reader.finish, Place(self._place.file + 1), 0, 0)
+        reader.fail(_written(str(error)))
+        return Unit(self._name, reader.finish, Place(self._place.file + 1), 0, 0)
 
     def _reader(self) -> _core.RewriteReader:
         return self._settings.rewriter.file(
-            self._source, self._settings.file_format, columns=self._columns
+            self._name, self._settings.file_format, columns=self._columns
         )
 
     def _unit(self, work: Callable[[], Output], after: Place, size: int) -> Unit:
         now = self._at_disk()
         told, self._told = now - self._told, now
-        return Unit(self._source, work, after, size, told)
+        return Unit(self._name, work, after, size, told)
 
     def _lines(self, head: bytes, stream: BinaryIO) -> Iterator[Unit]:
         offset, line = self._place.offset, self._place.line
@@ -141,7 +142,7 @@ class _Cutting:
             yield self._unit(work, Place(self._place.file, offset, line), cut)
 
     def _lines_work(self, stretch: bytes, line: int) -> Callable[[], Output]:
-        settings, source, columns = self._settings, self._source, self._columns
+        settings, source, columns = self._settings, self._name, self._columns
         return lambda: settings.rewriter.lines(
             stretch, source, line, settings.file_format, columns=columns
         )
@@ -173,7 +174,7 @@ class _Cutting:
             yield self._unit(self._rows_work(columns, first), after, batch.nbytes)
 
     def _rows_work(self, given: Columns, row: int) -> Callable[[], Output]:
-        settings, source, columns = self._settings, self._source, self._columns
+        settings, source, columns = self._settings, self._name, self._columns
         messages, system, tools, dialects = given
         return lambda: settings.rewriter.rows(
             messages,
@@ -185,6 +186,11 @@ class _Cutting:
             settings.file_format,
             columns=columns,
         )
+
+
+def _written(text: str) -> str:
+    """With the bytes of file names that are no UTF-8 as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 # --- bytes ----------------------------------------------------------------------------------------

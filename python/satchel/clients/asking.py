@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 import satchel.session as waiting
 from satchel import sync
 from satchel._arguments import name_of_type
-from satchel.clients.reply import Reply, check_refused, checked, field, results_of
+from satchel.clients.reply import (
+    Reply,
+    check_refused,
+    checked,
+    field,
+    in_known_form,
+    results_of,
+)
 from satchel.clients.streaming import AsyncReplyStream, ReplyStream
 from satchel.errors import InputError
 from satchel.overflow import is_overflow_error
@@ -70,7 +77,8 @@ class Asking:
         Raises:
             ReplyError: see `AsyncModel.ask`.
         """
-        return Reply.of(checked(self.api.read(response)), response, window, self.overflows)
+        with in_known_form():
+            return Reply.of(checked(self.api.read(response)), response, window, self.overflows)
 
     def check_dialect(self, dialect: str) -> None:
         """Makes sure that a session speaks the API's dialect.

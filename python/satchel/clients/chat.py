@@ -67,10 +67,9 @@ class ChatApi:
             message = "the provider's response has no choice in it"
             raise ReplyError(message, code="reply_failed")
         message, stop = field(choices[0], "message"), field(choices[0], "finish_reason")
-        content: object = field(message, "content")
         refusal: object = field(message, "refusal")
         calls = self.calls_in(message)
-        text = content if isinstance(content, str) else ""
+        text = _text(field(message, "content"))
         return Reading(
             text=text,
             calls=calls,
@@ -90,6 +89,15 @@ class ChatApi:
         if field(message, "role") != "tool":
             return frozenset()
         return frozenset({str(field(message, "tool_call_id"))})
+
+
+def _text(content: object) -> str:
+    """The text of a content, which some servers give in parts."""
+    if isinstance(content, list):
+        parts = as_items(cast("object", content))
+        texts = [field(part, "text") for part in parts if field(part, "type") == "text"]
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
 
 
 def _call(call: object) -> ToolCall:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from satchel._arguments import name_of_type, shown
-from satchel.errors import InputError, ReplyError
+from satchel.errors import InputError, ReplyError, SatchelError
 from satchel.overflow import is_overflow_error
 from satchel.usage import Usage, usage_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     from satchel.window import Window
 
@@ -29,6 +30,7 @@ __all__ = [
     "checked",
     "field",
     "fields_of",
+    "in_known_form",
     "parsed",
     "results_of",
 ]
@@ -142,17 +144,18 @@ def results_of(
 ) -> list[dict[str, Any]]:
     """See `Reply.results`."""
     names = [call.id for call in calls]
-    given = _by_id(names, outputs)
+    given = _in_order(names, outputs)
     failed = frozenset(errors)
     wrong = sorted(failed.difference(names))
     if wrong:
         message = f"errors names {shown(wrong[0])}, which is no call of this reply"
         raise InputError(message, code="invalid_value")
-    pairs = [(call, _content(given[call.id])) for call in calls]
+    pairs = [(call, _content(output)) for call, output in zip(calls, given, strict=True)]
     return _WRITERS[dialect](pairs, failed) if pairs else []
 
 
-def _by_id(names: list[str], outputs: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+def _in_order(names: list[str], outputs: Mapping[str, Any] | Iterable[Any]) -> list[Any]:
+    """An output for each name; a list goes by order alone, for servers that give an id twice."""
     if isinstance(outputs, Mapping):
         given = dict(cast("Mapping[str, Any]", outputs))
         odd = [name for name in names if name not in given]
@@ -160,7 +163,7 @@ def _by_id(names: list[str], outputs: Mapping[str, Any] | Iterable[Any]) -> dict
         if odd:
             message = f"outputs must have one for each call; {shown(odd[0])} is in one only"
             raise InputError(message, code="invalid_value")
-        return given
+        return [given[name] for name in names]
     if isinstance(cast("object", outputs), str) or not hasattr(outputs, "__iter__"):
         message = f"outputs must be a mapping or a list, not {name_of_type(outputs)}"
         raise InputError(message, code="invalid_value")
@@ -168,7 +171,7 @@ def _by_id(names: list[str], outputs: Mapping[str, Any] | Iterable[Any]) -> dict
     if len(listed) != len(names):
         message = f"{len(listed)} outputs for {len(names)} calls"
         raise InputError(message, code="invalid_value", value=len(listed), limit=len(names))
-    return dict(zip(names, listed, strict=True))
+    return listed
 
 
 class RefusedWindowError(Exception):
@@ -189,6 +192,22 @@ def broken_off() -> ReplyError:
     """The error of a stream that ended before the reply did."""
     message = "the stream of the reply ended before the reply did"
     return ReplyError(message, code="reply_broken_off")
+
+
+@contextmanager
+def in_known_form() -> Generator[None]:
+    """Where a provider's response is read: what is not there, or is another thing, is an error.
+
+    Raises:
+        ReplyError: ``reply_failed``, from the error.
+    """
+    try:
+        yield
+    except SatchelError:
+        raise
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        message = "the provider's response has another form"
+        raise ReplyError(message, code="reply_failed") from error
 
 
 def checked(reading: Reading) -> Reading:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from satchel.clients.reply import broken_off, check_refused
+from satchel.clients.reply import broken_off, check_refused, in_known_form
 from satchel.errors import UsageError
 
 if TYPE_CHECKING:
@@ -72,10 +72,18 @@ class _State:
     def _hold(self, event: object) -> bool:
         """Holds an event back; whether the next ones can be shown."""
         if event is _END:
-            check_refused(self._collector.whole())
+            check_refused(self._whole())
             return True
         self._held.append(event)
-        return self._collector.take(event)
+        return self._take(event)
+
+    def _take(self, event: object) -> bool:
+        with in_known_form():
+            return self._collector.take(event)
+
+    def _whole(self) -> Any:  # noqa: ANN401 - a client's object
+        with in_known_form():
+            return self._collector.whole()
 
 
 class AsyncReplyStream(_State):
@@ -89,7 +97,8 @@ class AsyncReplyStream(_State):
         """Sends the window, and again a smaller one where it was too long.
 
         Raises:
-            ReplyError: ``reply_broken_off`` if the stream ends before the reply does.
+            ReplyError: ``reply_broken_off`` if the stream ends before the reply does;
+                ``reply_failed`` for an event of another form.
             CompactionError: as `AsyncModel.ask`; InputError, BudgetError and StoreError too.
         """
         self._asking.check_dialect(self._session.dialect)
@@ -132,7 +141,7 @@ class AsyncReplyStream(_State):
         while self._held:
             yield self._held.pop(0)
         while (event := await self._next()) is not _END:
-            self._collector.take(event)
+            self._take(event)
             yield event
         await self._finish()
 
@@ -149,7 +158,7 @@ class AsyncReplyStream(_State):
             raise broken_off() from error
 
     async def _finish(self) -> None:
-        response = self._collector.whole()
+        response = self._whole()
         reply = self._asking.reply(response, self.window)
         await self._session.record(response, once=False)
         self._reply = reply
@@ -206,9 +215,9 @@ class ReplyStream(_State):
         while self._held:
             yield self._held.pop(0)
         while (event := self._next()) is not _END:
-            self._collector.take(event)
+            self._take(event)
             yield event
-        response = self._collector.whole()
+        response = self._whole()
         reply = self._asking.reply(response, self.window)
         self._session.record(response, once=False)
         self._reply = reply

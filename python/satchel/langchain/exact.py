@@ -127,7 +127,8 @@ def _block(block: object) -> dict[str, Any]:
     url = _field(_field(block, "image_url"), "url") if kind == "image_url" else None
     if kind == "image":
         data = _field(block, "base64")
-        url = f"data:image/png;base64,{data}" if data else _field(block, "url")
+        kind = _field(block, "mime_type") or "image/png"
+        url = f"data:{kind};base64,{data}" if data else _field(block, "url")
     if isinstance(url, str):
         return {"type": "image_url", "image_url": {"url": url}}
     return {"type": "text", "text": json.dumps(block, ensure_ascii=False, default=str)}

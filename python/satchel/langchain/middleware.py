@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import math
 import threading
 from collections import OrderedDict
@@ -30,6 +31,7 @@ from satchel._page_reading import PAGE_TOOL_NAME, Source, source_of
 from satchel.compaction import CompactionReport, is_worth_it, part_due, redacted, summary_event
 from satchel.counting import counter as counter_of
 from satchel.errors import BudgetError, InputError, SummaryError
+from satchel.langchain.exact import as_chat
 from satchel.langchain.middleware_log import ContextState, Record, log_of
 from satchel.langchain.middleware_model import assembler_for, definitions, figures_of
 from satchel.langchain.middleware_results import page_source, shortened
@@ -575,8 +577,12 @@ def _in_log(
 
 def _system_of(request: ModelRequest[Any], others: Sequence[BaseMessage]) -> str | None:
     """What counts before the messages: the system prompt, and what only this request has."""
-    texts = [] if request.system_message is None else [request.system_message.text]
-    texts += [message.text for message in others]
+    system = request.system_message
+    texts: list[str] = [] if system is None else [system.text]
+    for message in others:
+        texts.append(message.text)
+        if calls := as_chat(message).get("tool_calls"):
+            texts.append(json.dumps(calls, ensure_ascii=False))
     return "\n".join(texts) if texts else None
 
 

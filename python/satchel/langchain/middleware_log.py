@@ -8,13 +8,29 @@ A message that somebody else edited or removed in the state counts as they left 
 from __future__ import annotations
 
 import hashlib
+import json
 import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, cast
 
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
-from langchain_core.messages import BaseMessage, messages_from_dict
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    ChatMessage,
+    ChatMessageChunk,
+    FunctionMessage,
+    FunctionMessageChunk,
+    HumanMessage,
+    HumanMessageChunk,
+    SystemMessage,
+    SystemMessageChunk,
+    ToolMessage,
+    ToolMessageChunk,
+    messages_from_dict,
+)
 from typing_extensions import TypedDict  # before Python 3.12 pydantic reads no other
 
 from satchel.errors import InputError
@@ -26,6 +42,24 @@ if TYPE_CHECKING:
 __all__ = ["ContextState", "Log", "Record", "digest_of", "log_of", "merged", "pack", "unpack"]
 
 _OF_MESSAGE: Final = "m:"
+
+_KNOWN: Final[frozenset[type[BaseMessage]]] = frozenset(
+    {
+        AIMessage,
+        AIMessageChunk,
+        ChatMessage,
+        ChatMessageChunk,
+        FunctionMessage,
+        FunctionMessageChunk,
+        HumanMessage,
+        HumanMessageChunk,
+        SystemMessage,
+        SystemMessageChunk,
+        ToolMessage,
+        ToolMessageChunk,
+    }
+)
+"""What LangChain reads back from a dict."""
 
 
 class Record(TypedDict):
@@ -145,21 +179,33 @@ def _add(log: Log, message: BaseMessage, record: Record, kept: Mapping[str, byte
 
 
 def digest_of(message: BaseMessage) -> str:
-    """What tells a message from an edited one: content and calls."""
-    calls = getattr(message, "tool_calls", None)
+    """What tells a message from an edited one: content, calls, and whose result it is."""
+    names = ("tool_calls", "invalid_tool_calls", "tool_call_id")
+    calls = [getattr(message, name, None) for name in names]
     text = repr((message.type, cast("Any", message).content, calls))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def pack(message: BaseMessage) -> bytes:
-    """A message in few bytes; what cannot be written as JSON in its metadata is left out."""
-    fields = message.model_dump(exclude={"artifact"}, exclude_defaults=True)
+    """A message in few bytes, as one of LangChain's own classes.
+
+    What cannot be written as JSON is left out of its metadata, and is its text elsewhere.
+    """
+    own: type = type(message)
+    known: type[BaseMessage] = next((kind for kind in own.__mro__ if kind in _KNOWN), HumanMessage)
+    # The defaults of a class of somebody else are not those that it is read with.
+    fields = message.model_dump(exclude={"artifact", "type"}, exclude_defaults=own is known)
+    kind: str = known.model_fields["type"].default
     try:
-        payload = encode({"type": message.type, "data": fields})
+        payload = encode({"type": kind, "data": fields})
     except InputError:
         for name in ("additional_kwargs", "response_metadata"):
             fields.pop(name, None)
-        payload = encode({"type": message.type, "data": fields})
+        try:
+            payload = encode({"type": kind, "data": fields})
+        except InputError:
+            fields = json.loads(json.dumps(fields, default=str, skipkeys=True))
+            payload = encode({"type": kind, "data": fields})
     return zlib.compress(payload)
 
 

@@ -40,7 +40,8 @@ def shortened(
             return result
         return Command(update={"messages": [message], "satchel_kept": kept})
     update: object = result.update
-    if not isinstance(update, dict):
+    # Another graph has no place for what would be kept here.
+    if result.graph is not None or not isinstance(update, dict):
         return result
     found = cast("dict[str, Any]", update)
     given: object = found.get("messages")

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from satchel.counting import Counter
     from satchel.langchain.middleware_log import Log
 
+    _Pair = tuple[Any, Any]
+
 __all__ = ["Edits", "chat_of", "edits_of", "excess_of", "message_of", "rendered", "with_others"]
 
 _PLACE: Final = "id"
@@ -186,39 +188,60 @@ def _edited(
 ) -> BaseMessage:
     """A copy of a message of the log that says what the window says."""
     changed: dict[str, Any] = {}
+    pairs: list[_Pair] = []
     if before.get("tool_calls") != after.get("tool_calls") and isinstance(original, AIMessage):
-        arguments = {
-            call["id"]: call["function"]["arguments"] for call in after.get("tool_calls") or ()
-        }
-        changed["tool_calls"] = [
-            {**call, "args": _arguments(arguments.get(call["id"]), call["args"])}
-            for call in original.tool_calls
-        ]
+        calls: list[Any] = [*original.tool_calls, *original.invalid_tool_calls]
+        pairs = _paired(calls, after.get("tool_calls") or [])
+        count = len(original.tool_calls)
+        changed["tool_calls"] = [_call(*pair) for pair in pairs[:count] if pair[1] is not None]
         changed["invalid_tool_calls"] = [
-            {**call, "args": arguments.get(call["id"], call["args"])}
-            for call in original.invalid_tool_calls
+            _call(*pair) for pair in pairs[count:] if pair[1] is not None
         ]
         # Some integrations keep the calls as they came a second time.
         extra = cast("dict[str, Any]", cast("Any", original).additional_kwargs)
         changed["additional_kwargs"] = {
             name: value for name, value in extra.items() if name != "tool_calls"
         }
+    if before.get("tool_call_id") != after.get("tool_call_id"):
+        changed["tool_call_id"] = after.get("tool_call_id")
     if before["content"] != after["content"]:
         changed["content"] = after["content"]
     content: object = cast("Any", original).content
     if isinstance(content, list):
-        blocks = cast("list[object]", content)
-        changed["content"] = _blocks(blocks, before, after, changed)
+        changed["content"] = _blocks(cast("list[object]", content), before, after, pairs)
     return original.model_copy(update=changed)
+
+
+def _paired(calls: Sequence[Any], given: Sequence[Any]) -> list[_Pair]:
+    """Each call with what the window has for it; None for one that the window does not have.
+
+    By order, since the ids of a repaired window are others; by id if calls are missing.
+    """
+    if len(calls) == len(given):
+        return list(zip(calls, given, strict=True))
+    left = list(given)
+    found: list[_Pair] = []
+    for call in calls:
+        at = next((at for at, one in enumerate(left) if one["id"] == call["id"]), None)
+        found.append((call, None if at is None else left.pop(at)))
+    return found
+
+
+def _call(call: Any, given: Any) -> dict[str, Any]:
+    """A call under the id and the name, and with the arguments, of the window."""
+    function = given["function"]
+    text = function["arguments"]
+    arguments = _arguments(text, call["args"]) if isinstance(call["args"], dict) else text
+    return {**call, "id": given["id"], "name": function["name"], "args": arguments}
 
 
 def _blocks(
     content: list[Any],
     before: Mapping[str, Any],
     after: Mapping[str, Any],
-    changed: Mapping[str, Any],
+    pairs: Sequence[_Pair],
 ) -> list[Any]:
-    """The blocks of an edited message; those of its calls with the arguments of the window."""
+    """The blocks of an edited message; those of its calls as the calls of the window."""
     blocks = _kept_blocks(list[Any](content), before)
     made: Any = after["content"]
     if isinstance(made, str):
@@ -227,14 +250,20 @@ def _blocks(
     for block in made or ():
         place = next((at for at, one in enumerate(before["content"]) if one == block), None)
         found.append(block if place is None else blocks[place])
-    calls = {call["id"]: call["args"] for call in changed.get("tool_calls", ())}
+    left = list(pairs)
     for block in content:
         if _kind(block) not in _CALLS or "tool_calls" not in before:
             continue
         named: dict[str, Any] = dict(block)
-        key = "input" if named["type"] == "tool_use" else "args"
-        if named.get("id") in calls:
-            named[key] = calls[named["id"]]
+        at = next((at for at, (call, _) in enumerate(left) if call["id"] == named.get("id")), None)
+        if at is not None:
+            call, given = left.pop(at)
+            if given is None:
+                continue
+            said = _call(call, given)
+            named |= {"id": said["id"], "name": said["name"]}
+            if isinstance(said["args"], dict):
+                named["input" if named["type"] == "tool_use" else "args"] = said["args"]
         found.append(named)
     return found
 

@@ -14,7 +14,7 @@ import asyncio
 import secrets
 from typing import TYPE_CHECKING, Any, Final, Self, cast
 
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, ToolMessage, convert_to_messages
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import TypedDict  # before Python 3.12 pydantic reads no other
 
@@ -60,6 +60,9 @@ class SessionRef(TypedDict):
 
 class SessionMessages:
     """The messages of a graph's threads, in the sessions of a store; from any thread or loop.
+
+    A session keeps what a provider is sent: content, calls, names, ids, and whether a tool failed.
+    ``usage_metadata``, ``response_metadata``, ``additional_kwargs`` and ``artifact`` are not kept.
 
     Args:
         url: as for `satchel.open_session`; or a store.
@@ -198,8 +201,7 @@ class SessionMessages:
         self, ref: SessionRef | None, messages: list[BaseMessage], session_id: str | None
     ) -> SessionRef:
         chat = [
-            {**one, "id": message.id} if message.id else _without_id(one)
-            for one, message in zip(chat_of(messages), messages, strict=True)
+            _kept(one, message) for one, message in zip(chat_of(messages), messages, strict=True)
         ]
         if ref is None:
             name = secrets.token_urlsafe(16) if session_id is None else session_id
@@ -300,8 +302,16 @@ def _message(chat: Mapping[str, Any]) -> BaseMessage:
     name: object = chat.get("id")
     if isinstance(name, str):
         found.id = name
+    if isinstance(found, ToolMessage) and chat.get("status") == "error":
+        found.status = "error"
     return found
 
 
-def _without_id(chat: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in chat.items() if name != "id"}
+def _kept(chat: dict[str, Any], message: BaseMessage) -> dict[str, Any]:
+    """The chat message that is kept: with the id of the message instead of its place."""
+    found = {name: value for name, value in chat.items() if name != "id"}
+    if message.id:
+        found["id"] = message.id
+    if isinstance(message, ToolMessage) and message.status == "error":
+        found["status"] = "error"
+    return found

@@ -14,6 +14,7 @@ import asyncio
 import base64
 import copy
 import hashlib
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -37,7 +38,7 @@ from langgraph.store.base import (
     tokenize_path,
 )
 
-from satchel._arguments import invalid, name_of_type, whole_number
+from satchel._arguments import fraction, invalid, name_of_type, shown, whole_number
 from satchel.errors import EmbeddingError
 from satchel.langgraph.store_matching import matches, passes
 from satchel.memory.backend import Draft, Filter, Scope, Selection
@@ -148,6 +149,7 @@ class MemoryStore(BaseStore):
         )
         self._embeddings: Any = None if index is None else ensure_embeddings(index.get("embed"))
         self._fields: Final = list((index or {}).get("fields") or ["$"])
+        _minutes("default_ttl", (ttl or {}).get("default_ttl"))
         self.ttl_config: TTLConfig | None = ttl
         self._clock: Final = time.time if clock is None else clock
         self._writing: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
@@ -186,9 +188,9 @@ class MemoryStore(BaseStore):
         """Does all reads, then all writes; results in the order of the operations.
 
         Raises:
-            InputError: ``invalid_value`` for a label, key or value that cannot be kept.
+            InputError: ``invalid_value`` for a label, key, value or time that cannot be kept.
             StoreError: whatever the backend says; nothing was written then.
-            EmbeddingError: the embedder failed; likewise.
+            EmbeddingError: the embedder failed, or gave no vectors of finite numbers; likewise.
         """
         given = list(ops)
         return _LOOP.run(lambda: self._batch(given))
@@ -217,6 +219,7 @@ class MemoryStore(BaseStore):
                 if op.value is not None and not isinstance(cast("object", op.value), Mapping):
                     message = f"a value must be a mapping, not {name_of_type(op.value)}"
                     raise invalid(message)
+                _minutes("ttl", op.ttl)
             elif not isinstance(cast("object", op), (GetOp, SearchOp, ListNamespacesOp)):
                 message = f"an operation of this store is needed, not {name_of_type(op)}"
                 raise invalid(message)
@@ -319,7 +322,10 @@ class MemoryStore(BaseStore):
             vectors = [await self._embeddings.aembed_query(query) for query in ordered]
         except Exception as error:
             raise _failed(error) from error
-        return dict(zip(ordered, vectors, strict=True))
+        return {
+            query: cast("list[float]", _row(vector).tolist())
+            for query, vector in zip(ordered, vectors, strict=True)
+        }
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -349,9 +355,9 @@ class MemoryStore(BaseStore):
         self, place: Place, op: PutOp, before: _Found | None, vectors: dict[str, str] | None
     ) -> MemoryItem:
         now = self._clock()
-        minutes = op.ttl
+        minutes = _minutes("ttl", op.ttl)
         if minutes is None:
-            minutes = (self.ttl_config or {}).get("default_ttl")
+            minutes = _minutes("default_ttl", (self.ttl_config or {}).get("default_ttl"))
         namespace, key = place
         metadata = {"key": key, "value": plain(dict(op.value or {})), "updated": now}
         if minutes is not None:
@@ -388,13 +394,11 @@ class MemoryStore(BaseStore):
             vectors = await self._embeddings.aembed_documents(texts)
         except Exception as error:
             raise _failed(error) from error
-        if len(vectors) != len(texts):
-            message = f"the embedder gave {len(vectors)} vectors for {len(texts)} texts"
-            raise EmbeddingError(message, code="embedding_failed")
+        rows = _rows(vectors, len(texts))
         packed: dict[Place, dict[str, str]] = {}
-        for (place, path), vector in zip(owners, vectors, strict=True):
-            row = np.asarray(vector, "<f4")
-            packed.setdefault(place, {})[path] = base64.b64encode(row.tobytes()).decode()
+        for (place, path), row in zip(owners, rows, strict=True):
+            packed_row = base64.b64encode(row.astype("<f4").tobytes()).decode()
+            packed.setdefault(place, {})[path] = packed_row
         return packed
 
     async def _refresh(self, read: Sequence[_Found]) -> None:
@@ -477,6 +481,56 @@ def _id_of(namespace: tuple[str, ...], key: str) -> str:
 
 def _ids(puts: Mapping[Place, PutOp]) -> set[str]:
     return {_id_of(*place) for place in puts}
+
+
+def _minutes(name: str, value: object) -> float | None:
+    """A time to live in minutes; None for no end.
+
+    Raises:
+        InputError: ``invalid_value`` for what is no number, or ends at no time that there is.
+    """
+    if value is None:
+        return None
+    minutes = fraction(name, value)
+    if not math.isfinite(minutes * _MINUTE_S):
+        message = f"{name} must be a finite number of minutes, got {shown(value)}"
+        raise invalid(message)
+    return minutes
+
+
+def _rows(vectors: object, count: int) -> list[np.ndarray[Any, Any]]:
+    """The vectors of so many texts.
+
+    Raises:
+        EmbeddingError: ``embedding_failed``.
+    """
+    try:
+        given = list(cast("Iterable[object]", vectors))
+    except TypeError as error:
+        message = f"the embedder gave {name_of_type(vectors)}, not a list of vectors"
+        raise EmbeddingError(message, code="embedding_failed") from error
+    if len(given) != count:
+        message = f"the embedder gave {len(given)} vectors for {count} texts"
+        raise EmbeddingError(message, code="embedding_failed")
+    return [_row(vector) for vector in given]
+
+
+def _row(vector: object) -> np.ndarray[Any, Any]:
+    """A vector as ``(d,)`` float64, each number one that float32 can hold.
+
+    Raises:
+        EmbeddingError: ``embedding_failed``.
+    """
+    try:
+        row = np.asarray(vector, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        message = f"the embedder gave {name_of_type(vector)}, not a vector of numbers"
+        raise EmbeddingError(message, code="embedding_failed") from error
+    most = float(np.finfo(np.float32).max)
+    if row.ndim != 1 or not row.size or not bool((np.abs(row) <= most).all()):
+        message = f"the embedder gave no vector of finite numbers, but the shape {row.shape}"
+        raise EmbeddingError(message, code="embedding_failed")
+    return row
 
 
 def _failed(error: Exception) -> EmbeddingError:

@@ -1,7 +1,8 @@
 """A node that summarises the older steps of a graph's messages, and takes them out of the state.
 
 What it decides is which whole steps are old: the newest user message and the newest messages stay,
-calls stay with all of their results. The summary stands in a key of its own, with a marker of how
+calls stay with all of their results; so does what no removal can name, having no id or one that
+occurs twice. The summary stands in a key of its own, with a marker of how
 far it goes instead of a set of ids that grows. A summarizer that fails changes nothing.
 """
 
@@ -10,6 +11,8 @@ far it goes instead of a set of ids that grows. A summarizer that fails changes 
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter as Tally
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -188,9 +191,10 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
         config: RunnableConfig | None = None,  # noqa: ARG002 - likewise
         **_: Any,  # noqa: ANN401 - likewise
     ) -> dict[str, Any]:
-        """As `invoke`."""
-        due = self._due(input)
-        return self._update(input, None if due is None else await self._write(due))
+        """As `invoke`; what is counted and decided is so off the event loop."""
+        due = await asyncio.to_thread(self._due, input)
+        made = None if due is None else await self._write(due)
+        return await asyncio.to_thread(self._update, input, made)
 
     def window(self, state: Mapping[str, Any]) -> list[BaseMessage]:
         """What the model is to be sent: instructions, the summary, and what it does not cover.
@@ -223,10 +227,11 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
             return set()
         end = ids.index(last) + 1
         spared = {running["spared_message_id"], running["message_id"]}
+        named = _named(messages)
         return {
             one.id
             for one in messages[:end]
-            if one.id and one.id not in spared and not isinstance(one, SystemMessage)
+            if one.id in named and one.id not in spared and not isinstance(one, SystemMessage)
         }
 
     # --- deciding ---------------------------------------------------------------------------------
@@ -245,6 +250,7 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
         shown = None if running is None else running["message_id"]
         spared_id = None if running is None else running["spared_message_id"]
         ids = [one.id for one in messages]
+        named = _named(messages)
         start = 0
         if running is not None and running["last_summarized_message_id"] in ids:
             start = ids.index(running["last_summarized_message_id"]) + 1
@@ -265,14 +271,15 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
             if questions[-1:] == step:
                 continue
             # From the first step on that must stay, all do; so does what cannot be named.
-            if spared.intersection(step) or any(not messages[at].id for at in step):
+            if spared.intersection(step) or any(messages[at].id not in named for at in step):
                 break
             places += step
         if not places:
             return None
         # Results without call, and calls without all results, go with what is around them.
         inside = {at for step in steps for at in step}
-        places += [at for at in held if at < max(places) and at not in inside and messages[at].id]
+        end = max(places)
+        places += [at for at in held if at < end and at not in inside and messages[at].id in named]
         places.sort()
         question = questions[-1:]
         is_spared = bool(question) and question[0] < places[-1]
@@ -373,6 +380,12 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
                 left.append(one if edit is None else edit)
         context: Any = update.get(self._context_key) or _field(state, self._context_key) or {}
         return self.window({self._messages_key: left, self._context_key: context})
+
+
+def _named(messages: Sequence[BaseMessage]) -> set[str]:
+    """The ids that name one message; a removal by any other would take more than is meant."""
+    counts = Tally(one.id for one in messages)
+    return {name for name, count in counts.items() if name and count == 1}
 
 
 def _field(state: object, key: str) -> Any:  # noqa: ANN401 - a graph's own state

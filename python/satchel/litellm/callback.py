@@ -264,7 +264,8 @@ class ContextCallback(_Logger):
     def _known(self, kwargs: Mapping[str, Any], model: str) -> str | None:
         """The name whose figures hold; None if satchel knows none."""
         info: object = kwargs.get("model_info")
-        base: object = cast("dict[str, Any]", info).get("base_model") if info else None
+        has_info = isinstance(info, Mapping)
+        base: object = cast("Mapping[str, Any]", info).get("base_model") if has_info else None
         names = (base, kwargs.get("base_model"), model) if self._model is None else (self._model,)
         for name in names:
             if isinstance(name, str):

@@ -159,7 +159,9 @@ def is_delta(items: Sequence[object]) -> bool:
     Then it begins with outputs, whose calls are on the server, and has nothing that the model said.
     A history of ours that lost a call begins with what the user said, or has more of the model's.
     """
-    described = [_core.describe_message(item, DIALECT) for item in items]
-    if any(message["role"] == "assistant" for message in described):
+    # The first item tells for nearly every history: the others are looked at only behind an output.
+    if not items or not any(
+        part["kind"] == "result" for part in _core.describe_message(items[0], DIALECT)["parts"]
+    ):
         return False
-    return bool(described) and any(part["kind"] == "result" for part in described[0]["parts"])
+    return all(_core.describe_message(item, DIALECT)["role"] != "assistant" for item in items)

@@ -8,11 +8,12 @@ kept as copies, so that nobody's later change goes unnoticed.
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic_ai.messages import ModelRequest, ModelResponse, repair_messages
+from pydantic_ai.messages import ModelRequest, ModelResponse, UserPromptPart, repair_messages
 
 from satchel import models
 from satchel._arguments import name_of_type
@@ -88,7 +89,7 @@ class Conversation:
     Attributes:
         model: whose windows they are.
         working_set: over the drafts.
-        seen: the parts of each message, as they were.
+        seen: the parts of each message, as they were, without metadata.
         drafts: the draft of each message; None for one that has none.
         before: the conversation of an earlier stretch of the run, whose history is another by now.
     """
@@ -108,7 +109,7 @@ class Conversation:
             and self.model == model
             and len(self.seen) <= len(messages)
             and all(
-                seen == list(message.parts)
+                seen == _sent_parts(message)
                 for seen, message in zip(self.seen, messages, strict=False)
             )
         )
@@ -120,7 +121,7 @@ class Conversation:
         start = len(self.working_set)
         for message in messages[len(self.seen) :]:
             draft = drafted(message, len(self.seen), self.calls)
-            self.seen.append(copy.deepcopy(list(message.parts)))
+            self.seen.append(copy.deepcopy(_sent_parts(message)))
             self.drafts.append(draft)
             if draft is not None:
                 if is_bound(message):
@@ -217,6 +218,30 @@ def packed(
 def is_packable(messages: Sequence[ModelMessage]) -> bool:
     """Whether a history ends where a request is made; one that resumes a response does not."""
     return bool(messages) and not isinstance(messages[-1], ModelResponse)
+
+
+def _sent_parts(message: ModelMessage) -> list[Any]:
+    """The parts of a message without metadata, which no model gets.
+
+    It may be any object of the application: a lock, which cannot be copied, or an array, which does
+    not compare to a bool.
+    """
+    found: list[Any] = []
+    for part in message.parts:
+        sent: Any = _without_metadata(part)
+        if isinstance(sent, UserPromptPart) and not isinstance(sent.content, str):
+            content = [_without_metadata(piece) for piece in sent.content]
+            sent = dataclasses.replace(sent, content=content)
+        found.append(sent)
+    return found
+
+
+def _without_metadata(value: Any) -> Any:
+    if getattr(value, "metadata", None) is None:
+        return value
+    bare = copy.copy(value)
+    bare.metadata = None
+    return bare
 
 
 def _texts(block: dict[str, Any]) -> str:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from satchel._arguments import plain_texts, shown
-from satchel._remote import file_system, is_remote
+from satchel._cli_files import check_out
+from satchel._remote import check_writable, file_system, is_remote, without_query
 from satchel.batch.arrow import needed
 from satchel.errors import InputError
+from satchel.reading import file_error
 from satchel.replay.outcome import Outcome, RunResult
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from satchel.replay.report import ReplayReport
 
-__all__ = ["results_table", "write_results"]
+__all__ = ["check_results", "results_table", "write_results"]
 
 _APART: Final = frozenset({"outcomes", "sizes", "shots", "worst"})
 
@@ -56,6 +58,29 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def check_results(name: str, files: Sequence[str], *, is_folder: bool) -> None:
+    """Refuses, before the work, what `write_results` could not write or must not replace.
+
+    Args:
+        name: path or URL.
+        files: what is read.
+        is_folder: whether the results are partitioned.
+
+    Raises:
+        InputError: ``invalid_file``.
+        ImportError: pyarrow is not installed.
+    """
+    needed("to_parquet")
+    if is_remote(name):
+        if without_query(name) in {without_query(file) for file in files}:
+            raise file_error(name, "this is the transcript itself, it would be replaced")
+        check_writable(name)
+        return
+    check_out(name, files)
+    if not is_folder and not Path(name).absolute().parent.is_dir():
+        raise file_error(name, "no such file or directory")
+
+
 def write_results(
     report: ReplayReport, path: str | os.PathLike[str], partition_by: Sequence[str]
 ) -> None:
@@ -88,11 +113,12 @@ def write_results(
             import_module("pyarrow.parquet").write_table(
                 table, place, compression="zstd", filesystem=system
             )
-    except (OSError, ValueError) as error:
+    except (NotImplementedError, OSError, ValueError) as error:
         why = "cannot be written"
         if isinstance(error, OSError) and error.strerror:
             why = error.strerror.lower()
+        elif isinstance(error, NotImplementedError):
+            why = "its scheme is for reading only"
         elif keys:
             why = "cannot be written, or is there already"
-        message = f"{name}: {why}"
-        raise InputError(message, code="invalid_file") from error
+        raise file_error(name, why) from error

@@ -37,8 +37,8 @@ def add_rows(connection: sqlite3.Connection, number: int, length: int, rows: Seq
     """Adds entries behind the ``length`` that are there."""
     base = number << 32
     singles = list(rows)
-    if len(rows) >= SEALED_EVERY:
-        seal_rows(connection, number, length)
+    # A chunk of these would keep older rows, that are still to come, out of chunks for good.
+    if len(rows) >= SEALED_EVERY and seal_rows(connection, number, length):
         singles = _write(connection, base, _runs(rows))
     connection.executemany(
         "INSERT INTO entries VALUES (?, ?, ?, ?, ?)",
@@ -51,8 +51,11 @@ def add_rows(connection: sqlite3.Connection, number: int, length: int, rows: Seq
         seal_rows(connection, number, length)
 
 
-def seal_rows(connection: sqlite3.Connection, number: int, length: int) -> None:
-    """Moves rows of the first ``length`` entries into chunks."""
+def seal_rows(connection: sqlite3.Connection, number: int, length: int) -> bool:
+    """Moves rows of the first ``length`` entries into chunks; whether that was all of them.
+
+    Rows that hold other types, as in a damaged file, stay as they are: reading tells of them.
+    """
     base = number << 32
     last = connection.execute(
         "SELECT id + count - 1 FROM chunks WHERE id > ? AND id <= ? ORDER BY id DESC LIMIT 1",
@@ -60,7 +63,8 @@ def seal_rows(connection: sqlite3.Connection, number: int, length: int) -> None:
     ).fetchone()
     found = connection.execute(
         "SELECT id - ?, form, payload, key FROM entries WHERE id > ? AND id <= ? "
-        "AND length(payload) <= ? ORDER BY id LIMIT ?",
+        "AND length(payload) <= ? AND typeof(payload) = 'blob' AND typeof(key) IN ('text', 'null') "
+        "AND typeof(form) = 'integer' AND form BETWEEN 0 AND 255 ORDER BY id LIMIT ?",
         (base, last[0] if last else base, base + length, _LARGE_BYTES, _MOST_SEALED),
     ).fetchall()
     runs = [run for run in _runs(found) if len(run) >= LEAST_IN_CHUNK]
@@ -69,6 +73,7 @@ def seal_rows(connection: sqlite3.Connection, number: int, length: int) -> None:
             "DELETE FROM entries WHERE id >= ? AND id <= ?", (base + run[0][0], base + run[-1][0])
         )
     _write(connection, base, runs)
+    return len(found) < _MOST_SEALED or not runs
 
 
 def read_rows(connection: sqlite3.Connection, number: int, start: int, end: int) -> Entries:

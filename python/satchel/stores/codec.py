@@ -55,6 +55,9 @@ def decode(payload: bytes) -> Any:  # noqa: ANN401 - whatever was encoded
     Raises:
         StoreError: ``corrupt_entry`` for anything else.
     """
+    if not isinstance(cast("object", payload), bytes | bytearray):
+        message = "an entry is no bytes: it is damaged"
+        raise StoreError(message, code="corrupt_entry")
     if _ESCAPED not in payload:
         # Five times as quick, but knows no lone surrogates and fewer levels of nesting.
         try:

@@ -45,6 +45,7 @@ DEFLATED: Final = 2
 _KINDS: Final[tuple[Literal["message", "event"], ...]] = ("message", "event")
 _BETWEEN: Final = b","
 _LENGTH: Final = 4
+_MOST_FORM: Final = 255
 
 _TOGETHER: Final = 256
 """Payloads that are parsed at once, where a store gives them one by one."""
@@ -244,15 +245,36 @@ async def load_entries(
 
 
 def block_of(first: int, rows: Sequence[tuple[int, bytes, str | None]]) -> Block:
-    """A block of rows: form, content, key."""
+    """A block of rows: form, content, key.
+
+    Raises:
+        StoreError: ``corrupt_entry`` if one holds values of another type, as a damaged file may.
+    """
     keys = [row[2] for row in rows]
-    return Block(
-        first,
-        bytes(row[0] for row in rows),
-        [len(row[1]) for row in rows],
-        keys if any(key is not None for key in keys) else None,
-        _BETWEEN.join([row[1] for row in rows]),
-    )
+    try:
+        forms = bytes(row[0] for row in rows)
+        lengths = [len(row[1]) for row in rows]
+        joined = _BETWEEN.join([row[1] for row in rows])
+    except (ValueError, TypeError):
+        forms, lengths, joined = b"", [], b""
+    has_keys = any(key is not None for key in keys)
+    if len(forms) != len(rows) or (has_keys and not _are_keys(keys)):
+        number = next(
+            number for number, row in enumerate(rows, first) if not _is_row(cast("Any", row))
+        )
+        message = f"entry {number} of the log is damaged"
+        raise StoreError(message, code="corrupt_entry", index=number)
+    return Block(first, forms, lengths, keys if has_keys else None, joined)
+
+
+def _is_row(row: tuple[object, object, object]) -> bool:
+    form, content, key = row
+    is_form = isinstance(form, int) and 0 <= form <= _MOST_FORM
+    return is_form and isinstance(content, bytes) and _are_keys([key])
+
+
+def _are_keys(keys: Iterable[object]) -> bool:
+    return all(key is None or isinstance(key, str) for key in keys)
 
 
 def packed_block(block: Block) -> tuple[bytes, bytes]:
@@ -269,9 +291,11 @@ def unpacked_block(first: int, count: int, heads: bytes, joined: bytes) -> Block
         StoreError: ``corrupt_entry`` if the parts do not fit one another.
     """
     lengths = array("I")
-    split = count * _LENGTH
-    forms, keys = heads[split : split + count], None
+    keys: Any = None
+    forms = b""
     try:
+        split = count * _LENGTH
+        forms = heads[split : split + count]
         lengths.frombytes(heads[:split])
         lengths = _little(lengths)
         if len(heads) > split + count:
@@ -279,12 +303,18 @@ def unpacked_block(first: int, count: int, heads: bytes, joined: bytes) -> Block
         is_whole = (
             len(lengths) == len(forms) == count
             and sum(lengths) + max(0, count - 1) == len(joined)
-            and (keys is None or len(keys) == count)
+            and isinstance(cast("object", joined), bytes)
+            and (
+                keys is None
+                or (type(keys).__name__ == "list" and len(keys) == count and _are_keys(keys))
+            )
         )
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         is_whole = False
     if not is_whole:
-        message = f"entries {first} to {first + count - 1} of the log are damaged"
+        many = isinstance(cast("object", count), int) and count > 1
+        until = f" to {first + count - 1}" if many else " and those behind it"
+        message = f"entries {first}{until} of the log are damaged"
         raise StoreError(message, code="corrupt_entry", index=first)
     return Block(first, forms, lengths, keys, joined)
 
@@ -297,9 +327,10 @@ def inflated(content: bytes, sequence: int) -> bytes:
     """
     try:
         return zlib.decompress(content)
-    except zlib.error as error:
+    except (zlib.error, TypeError) as error:
         what = f"entry {sequence}" if sequence else "a value or page"
-        message = f"{what} of {len(content)} bytes cannot be unpacked: it is damaged"
+        size = f" of {len(content)} bytes" if isinstance(cast("object", content), bytes) else ""
+        message = f"{what}{size} cannot be unpacked: it is damaged"
         raise StoreError(message, code="corrupt_entry", index=sequence or None) from error
 
 

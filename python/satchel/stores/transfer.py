@@ -10,8 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from satchel._arguments import name_of_type, shown
 from satchel.errors import InputError, StoreError
 from satchel.stores.base import Entry, exists
 
@@ -84,7 +85,8 @@ async def import_session(
         ttl_s: as for `SessionStore.open`.
 
     Raises:
-        InputError: ``invalid_value`` for other bytes, or where lines are missing.
+        InputError: ``invalid_value`` for other bytes, or where lines are missing; for a session id
+            or user id in them that no store takes, too.
         StoreError: ``session_exists`` if there is a session that is not empty; ``wrong_user``.
     """
     head, lines = _read(exported)
@@ -96,11 +98,15 @@ async def import_session(
     for number, line in enumerate(lines, start=2):
         payload = _payload(line, number)
         if "entry" in line:
-            entries.append(Entry(line["entry"], payload, line.get("key")))
+            key = None if line.get("key") is None else _name(line, "key", number)
+            kind: Any = _name(line, "entry", number)
+            if kind not in ("message", "event"):
+                raise _wrong(number)
+            entries.append(Entry(kind, payload, key))
         elif "page" in line:
-            pages[line["page"]] = payload
+            pages[_name(line, "page", number)] = payload
         else:
-            values[line["value"]] = payload
+            values[_name(line, "value", number)] = payload
     info = await store.open(target, user_id=owner, ttl_s=ttl_s)
     if info.length:
         raise exists()
@@ -120,10 +126,13 @@ def _written(payload: bytes) -> dict[str, str]:
 
 def _read(exported: bytes) -> tuple[Any, list[dict[str, Any]]]:
     found: list[Any] = []
+    if not isinstance(cast("object", exported), bytes | bytearray):
+        message = f"exported must be bytes, not {name_of_type(exported)}"
+        raise InputError(message, code="invalid_value")
     for number, line in enumerate(exported.splitlines(), start=1):
         try:
             found.append(json.loads(line))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise _wrong(number) from None
         if not isinstance(found[-1], dict):
             raise _wrong(number)
@@ -131,8 +140,9 @@ def _read(exported: bytes) -> tuple[Any, list[dict[str, Any]]]:
     if head.get("satchel_session") != _FORMAT:
         message = "the bytes are no exported session, or that of a newer satchel"
         raise InputError(message, code="invalid_value")
-    if head.get("lines") != len(found) - 1:
-        message = f"the exported session has {len(found) - 1} lines, should have {head['lines']}"
+    wanted = head.get("lines")
+    if wanted != len(found) - 1:
+        message = f"the exported session has {len(found) - 1} lines, should have {shown(wanted)}"
         raise InputError(message, code="invalid_value")
     return head, found[1:]
 
@@ -142,13 +152,23 @@ def _payload(line: dict[str, Any], number: int) -> bytes:
     if not {"entry", "page", "value"} & line.keys():
         raise _wrong(number)
     if isinstance(text, str):
-        return text.encode()
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            raise _wrong(number) from None
     if not isinstance(packed, str):
         raise _wrong(number)
     try:
         return base64.b64decode(packed, validate=True)
     except (binascii.Error, ValueError):
         raise _wrong(number) from None
+
+
+def _name(line: dict[str, Any], field: str, number: int) -> str:
+    found: object = line[field]
+    if not isinstance(found, str):
+        raise _wrong(number)
+    return found
 
 
 def _wrong(number: int) -> InputError:
