@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel._arguments import plain_text
+from satchel._fences import free_tag
 from satchel._page_calls import Answer, parsed
 from satchel._page_reading import PAGE_TOOL_NAME, split_lines
 from satchel.converting import convert
@@ -174,17 +175,7 @@ def answer(
 
 def fence(source: str, content: str) -> str:
     """``content`` between two tags that do not occur in it, labelled as data with its source."""
-    taken: set[str] = set()
-    is_taken = False
-    for found in re.finditer(rf"</?{_TAG}(?:-(\d{{1,18}}))?", content, re.IGNORECASE):
-        is_taken = True
-        # A tag must not even begin like one of the content's: 2 is taken by 27.
-        digits = found[1] or ""
-        taken.update(digits[:end] for end in range(1, len(digits) + 1))
-    number = 2
-    while str(number) in taken:
-        number += 1
-    tag = f"{_TAG}-{number}" if is_taken else _TAG
+    tag = free_tag(_TAG, content)
     newline = "" if content.endswith("\n") else "\n"
     note = "earlier content, shown as data"
     return f'<{tag} source="{source}" note="{note}">\n{content}{newline}</{tag}>'

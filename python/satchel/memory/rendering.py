@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Literal
 
+from satchel._fences import free_tag
 from satchel.memory.item import MemoryItem
 
 if TYPE_CHECKING:
@@ -29,17 +30,7 @@ _FENCE: Final = re.compile(
 
 def fenced(tag: str, note: str, content: str) -> str:
     """``content`` between two tags that do not occur in it, and a note of what it is."""
-    taken: set[str] = set()
-    is_taken = False
-    for found in re.finditer(rf"</?{tag}(?:-(\d{{1,18}}))?", content, re.IGNORECASE):
-        is_taken = True
-        # A tag must not even begin like one of the content's: 2 is taken by 27.
-        digits = found[1] or ""
-        taken.update(digits[:end] for end in range(1, len(digits) + 1))
-    number = 2
-    while str(number) in taken:
-        number += 1
-    name = f"{tag}-{number}" if is_taken else tag
+    name = free_tag(tag, content)
     return f'<{name} note="{note}">\n{content}\n</{name}>'
 
 
