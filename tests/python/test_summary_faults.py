@@ -25,7 +25,7 @@ from satchel.summarize import Patience, SuffixRequest, SummaryRequest, SummaryRe
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-SCHEDULES: Final = int(os.environ.get("SATCHEL_FAULT_SCHEDULES", "200"))
+SCHEDULES: Final = int(os.environ.get("SATCHEL_FAULT_SCHEDULES", "1000"))
 GROUPS: Final = 20
 FAULTS: Final = (
     "answers",
