@@ -35,6 +35,7 @@ __all__ = [
     "error_codes",
     "has_rows_of",
     "identifiers_of",
+    "json_values",
     "likelihood_rows",
     "lint_rows",
     "lint_rules",
@@ -413,6 +414,12 @@ class MessageTokens:
 
 def identifiers_of(text: str, /) -> list[str]:
     """The identifiers of a text, in order, each as often as it stands there."""
+
+def json_values(joined: bytes, /) -> list[Any] | None:
+    """The values of JSON texts that stand in one run, with commas between them.
+
+    None if one is out of the ordinary: no JSON, or what only Python's own readers know.
+    """
 
 def likelihood_rows(
     messages: str, dialect: str, /, *, counter: Counter, every: int

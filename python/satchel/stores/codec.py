@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -33,12 +34,10 @@ def encode(value: object) -> bytes:
             itself or is nested too deeply.
     """
     try:
-        text = json.dumps(
-            value, ensure_ascii=False, separators=(",", ":"), default=_written, check_circular=True
-        )
+        text = _encoder().encode(value)
         if "$" in text:
             # Rare, so the usual value is walked once, by the native encoder.
-            text = json.dumps(_escaped(value), ensure_ascii=False, separators=(",", ":"))
+            text = _encoder().encode(_escaped(value))
     except RecursionError as error:
         message = "the value is nested too deeply to be stored"
         raise InputError(message, code="too_deep") from error
@@ -47,6 +46,11 @@ def encode(value: object) -> bytes:
         message = "the value contains itself" if is_cycle else "the value cannot be written as JSON"
         raise InputError(message, code="too_deep" if is_cycle else "invalid_message") from error
     return text.encode("utf-8", "surrogatepass")
+
+
+@functools.cache
+def _encoder() -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_written)
 
 
 def decode(payload: bytes) -> Any:  # noqa: ANN401 - whatever was encoded

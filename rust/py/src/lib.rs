@@ -12,6 +12,7 @@ mod counter;
 mod describe;
 mod error;
 mod gil;
+mod json_values;
 mod langchain;
 mod likelihood;
 mod lint;
@@ -54,6 +55,8 @@ mod _core {
     use crate::describe::{describe_json, describe_message, describe_text, detect_dialect};
     #[pymodule_export]
     use crate::error::error_codes;
+    #[pymodule_export]
+    use crate::json_values::json_values;
     #[pymodule_export]
     use crate::langchain::approximate_fit;
     #[pymodule_export]
