@@ -53,6 +53,7 @@ __all__ = [
     "signal_names",
     "sliding_window",
     "stop_words",
+    "term_counts",
     "text_structure",
     "text_structures",
     "token_window",
@@ -194,6 +195,14 @@ def analyse_many(texts: list[str], /) -> list[list[str]]:
 
 def stop_words() -> list[str]:
     """The terms that are stop words, sorted."""
+
+def term_counts(
+    texts: list[str], terms: list[str], /
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How often each term stands in each text of terms with blanks between them, ``(n, t)``.
+
+    And how many terms each text has, ``(n,)``.
+    """
 
 def redact_text(text: str, /, *, kinds: list[str]) -> tuple[str, list[tuple[str, int, int, int]]]:
     """The text without values of ``kinds``, and of each value its kind, start, end and number."""

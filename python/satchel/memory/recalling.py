@@ -112,6 +112,7 @@ class Recall:
         worth = dict(
             zip(known, inverse_frequency(figures.items, figures.holding).tolist(), strict=True)
         )
+        held = dict(zip(known, share.tolist(), strict=True))
         kept = tuple(term for term in terms if term not in frequent) or terms
         telling = [not some or not frequent.issuperset(some) for some in terms_of_words]
         if not any(telling):
@@ -126,6 +127,8 @@ class Recall:
                 mean_terms=figures.terms / max(figures.items, 1),
                 vector=vector,
                 most=self._ranking.most_candidates,
+                shares=np.array([held[term] for term in kept], np.float64),
+                items=figures.items,
             ),
             asked,
         )

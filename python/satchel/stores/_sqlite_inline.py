@@ -131,7 +131,7 @@ class InlineConnection:
             return LATER
         except sqlite3.Error as error:
             # Another writer: he is waited for in the thread. Anything else is seen there again.
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY:
                 self._drop()
             return LATER
         return result

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     Row = tuple[int, int, bytes, str | None]
     """Sequence number, form, content, key."""
 
-__all__ = ["add_rows", "copy_rows", "cut_rows", "moves_rows", "read_rows", "remove_rows", "seal_rows"]
+__all__ = [
+    "add_rows",
+    "copy_rows",
+    "cut_rows",
+    "moves_rows",
+    "read_rows",
+    "remove_rows",
+    "seal_rows",
+]
 
 SEALED_EVERY: Final = 128
 """Entries that an append leaves in rows of their own, at most twice as many."""

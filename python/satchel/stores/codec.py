@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 import pydantic_core
 
+from satchel import _core
 from satchel.errors import InputError, StoreError
 
 __all__ = ["decode", "decode_joined", "encode", "plain"]
@@ -84,13 +85,8 @@ def decode_joined(joined: bytes, count: int) -> list[Any] | None:
     Returns:
         None if one of them needs `decode`, or cannot be read at all.
     """
-    if _ESCAPED in joined:
-        return None
-    try:
-        found: list[Any] = pydantic_core.from_json(b"".join((b"[", joined, b"]")))
-    except ValueError:
-        return None
-    return found if len(found) == count else None
+    found = _core.json_values(joined)
+    return found if found is not None and len(found) == count else None
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - the same value in plain types

@@ -290,10 +290,20 @@ impl<'a, 'py> Reader<'a, 'py> {
     }
 }
 
-/// Whether a string holds what must be escaped; without a branch for each byte.
+/// Whether a string holds what must be escaped; many bytes at a time, without a branch for each.
 fn has_control(text: &[u8]) -> bool {
-    text.iter()
-        .fold(false, |found, byte| found | (*byte < b' '))
+    let (lanes, rest) = text.as_chunks::<64>();
+    let found = lanes.iter().any(|lane| any_control(lane));
+    found || any_control(rest)
+}
+
+#[inline]
+fn any_control(bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .map(|byte| u8::from(*byte < b' '))
+        .fold(0, |found, byte| found | byte)
+        != 0
 }
 
 fn slot(text: &[u8]) -> usize {

@@ -80,7 +80,7 @@ mod _core {
     #[pymodule_export]
     use crate::score::score_messages;
     #[pymodule_export]
-    use crate::terms::{analyse, analyse_many, stop_words};
+    use crate::terms::{analyse, analyse_many, stop_words, term_counts};
     #[pymodule_export]
     use crate::trim::{text_structure, text_structures, trim_text};
     #[pymodule_export]
