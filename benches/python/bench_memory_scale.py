@@ -6,7 +6,9 @@ Memories of 8 to 30 words, drawn from 20,000 as unevenly as words are; the vecto
 256 numbers follow the words. Two layouts: all in one namespace, and evenly over many, of which
 one is asked. The raw query is the cheapest that a program of its own would send: for PostgreSQL the
 ten nearest by pgvector's index, for SQLite the ten best by FTS5's BM25, each within the namespace.
-`Memory.recall` does both and more. Its embedder is timed with it and costs next to nothing here.
+`Memory.recall` does both and more, so PostgreSQL is also asked for what any ranking by words and
+meaning needs to begin with: the 150 best by text search and the 150 nearest, in one query. Recall's
+own embedder is timed with it and costs next to nothing here.
 PostgreSQL is started from its wheel, unless ``--url`` names one; its index of vectors is built when
 all rows are there, which takes a tenth of the time. ``--cpu`` measures processor time instead of
 the time from question to answer: of this process and, for PostgreSQL, of the server's.
@@ -52,6 +54,9 @@ DIMENSION: Final = 256
 VOCABULARY: Final = 20_000
 BATCH: Final = 1_000
 TEN: Final = 10
+MOST: Final = 150
+"""Candidates by words, and by meaning: as many as recall looks at."""
+
 WARM: Final = 10
 """Queries that are not counted: by then PostgreSQL has planned a statement as it goes on to."""
 
@@ -212,16 +217,40 @@ async def postgres_lines(
             )
             assert await rows.fetchall()
 
+        async def by_both(query: str) -> None:
+            path = path_of(where)
+            given = {
+                "start": path,
+                "end": path_end(path),
+                "vector": vector_text(_unit(embedded([query])[0])),
+                "words": " | ".join(terms_of(query)),
+            }
+            inside = "path >= %(start)s AND path < %(end)s"
+            rows = await connection.execute(
+                f"SELECT number, text FROM satchel_memories WHERE number IN ((SELECT number "  # noqa: S608 - constants
+                f"FROM satchel_memories WHERE {inside} ORDER BY vector <#> %(vector)s::vector "
+                f"LIMIT {MOST}) UNION (SELECT number FROM satchel_memories WHERE {inside} "
+                "AND terms @@ %(words)s::tsquery ORDER BY ts_rank(terms, %(words)s::tsquery) DESC "
+                f"LIMIT {MOST}))",
+                given,
+            )
+            assert await rows.fetchall()
+
         await memory.recall(where, asked[0], k=TEN)
         clock = await processors(connection, is_cpu=is_cpu)
         theirs = await timed(raw, asked, clock)
         ours = await timed(lambda query: memory.recall(where, query, k=TEN), asked, clock)
+        await connection.execute(f"SET hnsw.ef_search = {MOST}")
+        both = await timed(by_both, asked, clock)
         await connection.execute(
             "DROP TABLE satchel_memories, satchel_memory_terms, satchel_memory_sizes, "
             "satchel_memory_footing"
         )
     await memory.close()
-    return [_line("postgres", "pgvector alone", (ours, theirs), len(texts), namespaces)]
+    return [
+        _line("postgres", "pgvector alone", (ours, theirs), len(texts), namespaces),
+        _line("postgres", "pgvector and ts_rank", (ours, both), len(texts), namespaces),
+    ]
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -52,10 +52,14 @@ _SETTINGS: Final = (
     "SELECT set_config('hnsw.ef_search', %s, true), "
     "set_config('hnsw.iterative_scan', 'relaxed_order', true), "
     "set_config('plan_cache_mode', 'force_custom_plan', true), "
-    "set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)"
+    "set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true), "
+    "set_config('max_parallel_workers_per_gather', '0', true)"
 )
 """For a search: planned for its own words, which PostgreSQL takes to be cheaper to look up in every
-row than they are."""
+row than they are; and without other processes, which take longer to start than most searches do."""
+
+_FEW_ROWS: Final = 300
+"""Candidates whose figures are worked out at once: a thread would cost more."""
 
 _LONGEST_SCAN: Final = 40
 """Least ``hnsw.ef_search``; pgvector's own default."""
@@ -245,7 +249,10 @@ class PostgresMemories:
                 AND {passing}
             """  # noqa: S608 - columns and clauses of ours
             rows = await _rows(db, sql, given)
-        return await asyncio.to_thread(candidates_of, list(map(Fetched._make, rows)), query)
+        fetched = list(map(Fetched._make, rows))
+        if len(fetched) <= _FEW_ROWS:
+            return candidates_of(fetched, query)
+        return await asyncio.to_thread(candidates_of, fetched, query)
 
     async def items(self, numbers: Sequence[int]) -> list[MemoryItem]:
         """See `MemoryBackend.items`."""

@@ -77,7 +77,7 @@ _HALF_INDEXED: Final = 4_000
 _MOST_WORDS: Final = 8
 """Words of a query that decide which rows are looked at: sets of more would be too many."""
 
-_ENOUGH: Final = 8
+_ENOUGH: Final = 4
 
 ITEM: Final = (
     'id, namespace, kind, status, confidence, "key", time, expires_at, session_id, message, '
