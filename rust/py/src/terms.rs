@@ -11,6 +11,9 @@ use crate::utf8::{Text, text_of};
 /// Bytes below which detaching costs more than it frees.
 const MIN_BYTES: usize = 2048;
 
+/// Counts by text and term, and lengths by text.
+type Counted<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray1<i64>>);
+
 /// The terms of a text, in order.
 #[pyfunction]
 #[pyo3(signature = (text, /))]
@@ -53,11 +56,11 @@ pub(crate) fn analyse_many(
     clippy::needless_pass_by_value,
     reason = "arguments as Python gives them"
 )]
-pub(crate) fn term_counts<'py>(
-    py: Python<'py>,
+pub(crate) fn term_counts(
+    py: Python<'_>,
     texts: Vec<PyBackedStr>,
     terms: Vec<PyBackedStr>,
-) -> PyResult<(Bound<'py, PyArray2<i64>>, Bound<'py, PyArray1<i64>>)> {
+) -> PyResult<Counted<'_>> {
     let mut counts = vec![0; texts.len() * terms.len()];
     let mut lengths = vec![0; texts.len()];
     for (row, text) in texts.iter().enumerate() {
