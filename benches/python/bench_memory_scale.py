@@ -57,6 +57,16 @@ TEN: Final = 10
 MOST: Final = 150
 """Candidates by words, and by meaning: as many as recall looks at."""
 
+BY_BOTH: Final = """
+SELECT number, text FROM satchel_memories WHERE number IN (
+    (SELECT number FROM satchel_memories WHERE path >= %(start)s AND path < %(end)s
+    ORDER BY vector <#> %(vector)s::vector LIMIT %(most)s)
+    UNION (SELECT number FROM satchel_memories WHERE path >= %(start)s AND path < %(end)s
+    AND terms @@ %(words)s::tsquery ORDER BY ts_rank(terms, %(words)s::tsquery) DESC
+    LIMIT %(most)s)
+)
+"""
+
 WARM: Final = 10
 """Queries that are not counted: by then PostgreSQL has planned a statement as it goes on to."""
 
@@ -225,16 +235,9 @@ async def postgres_lines(
                 "end": path_end(path),
                 "vector": vector_text(_unit(embedded([query])[0])),
                 "words": " | ".join(terms_of(query)),
+                "most": MOST,
             }
-            inside = "path >= %(start)s AND path < %(end)s"
-            rows = await connection.execute(
-                f"SELECT number, text FROM satchel_memories WHERE number IN ((SELECT number "  # noqa: S608 - constants
-                f"FROM satchel_memories WHERE {inside} ORDER BY vector <#> %(vector)s::vector "
-                f"LIMIT {MOST}) UNION (SELECT number FROM satchel_memories WHERE {inside} "
-                "AND terms @@ %(words)s::tsquery ORDER BY ts_rank(terms, %(words)s::tsquery) DESC "
-                f"LIMIT {MOST}))",
-                given,
-            )
+            rows = await connection.execute(BY_BOTH, given)
             assert await rows.fetchall()
 
         await memory.recall(where, asked[0], k=TEN)
@@ -246,7 +249,7 @@ async def postgres_lines(
             await connection.execute("RESET hnsw.ef_search")
             theirs = await timed(raw, asked, clock)
             ours = await timed(lambda query: memory.recall(where, query, k=TEN), asked, clock)
-            await connection.execute(f"SET hnsw.ef_search = {MOST}")
+            await connection.execute(b"SET hnsw.ef_search = %d" % MOST)
             both = await timed(by_both, asked, clock)
             for rival, seconds in (("pgvector alone", theirs), ("pgvector and ts_rank", both)):
                 lines.append(

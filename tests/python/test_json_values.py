@@ -51,18 +51,18 @@ def test_any_bytes_are_read_as_python_reads_them_or_not_at_all(joined: bytes) ->
         assert same(found, json.loads(b"[" + joined + b"]"))
 
 
-@pytest.mark.parametrize(
-    ("joined", "expected"),
-    [
-        (b"", []),
-        (b' 1 , {"a" : [ ] } ', [1, {"a": []}]),
-        (b"-0,-0.0,1e5,2.5E-1", [0, -0.0, 100_000.0, 0.25]),
-        (b'"\\u00e9\\ud83d\\ude00\\n\\/"', ["é😀\n/"]),
-        (b'{"a":1,"b":2,"a":3}', [{"a": 3, "b": 2}]),
-        (b"999999999999999999", [999_999_999_999_999_999]),
-        (b"[" * 64 + b"]" * 64, [json.loads("[" * 64 + "]" * 64)]),
-    ],
-)
+READ: list[tuple[bytes, list[Any]]] = [
+    (b"", []),
+    (b' 1 , {"a" : [ ] } ', [1, {"a": []}]),
+    (b"-0,-0.0,1e5,2.5E-1", [0, -0.0, 100_000.0, 0.25]),
+    (b'"\\u00e9\\ud83d\\ude00\\n\\/"', ["é😀\n/"]),
+    (b'{"a":1,"b":2,"a":3}', [{"a": 3, "b": 2}]),
+    (b"999999999999999999", [999_999_999_999_999_999]),
+    (b"[" * 64 + b"]" * 64, [json.loads("[" * 64 + "]" * 64)]),
+]
+
+
+@pytest.mark.parametrize(("joined", "expected"), READ)
 def test_values(joined: bytes, expected: list[Any]) -> None:
     assert same(_core.json_values(joined), expected)
 

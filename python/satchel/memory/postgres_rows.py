@@ -249,7 +249,8 @@ def likely_rows(scope: Scope, query: Query) -> str | None:
     for number in sorted(np.flatnonzero(sums >= least).tolist(), key=int.bit_count):
         if not any(number & known == known for known in chosen):
             chosen.append(number)
-    words = [_lexeme(query.terms[place]) for place in heaviest.tolist()]
+    places: list[int] = heaviest.tolist()
+    words = [_lexeme(query.terms[place]) for place in places]
     alternatives = [
         f"({' & '.join(word for place, word in enumerate(words) if number >> place & 1)})"
         for number in chosen
