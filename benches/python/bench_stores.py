@@ -183,10 +183,13 @@ def measure(
             folder = Path(made) / str(number)
             folder.mkdir()
             if agents is not None:
+                os.sync()
                 peer = agents_session(agents, folder, texts, items)
                 found.setdefault("agents", []).append(peer)
             for durability in ("process", "power"):
                 url = f"sqlite:///{folder / durability}.db?durability={durability}"
+                # Waiting for the disk is waiting for what others left to be written, too.
+                os.sync()
                 found.setdefault(durability, []).append(asyncio.run(stored(url, texts, items)))
             url = f"sqlite:///{folder / 'session'}.db"
             found.setdefault("Session", []).append(asyncio.run(talked(url, texts)))

@@ -35,6 +35,7 @@ __all__ = [
     "error_codes",
     "has_rows_of",
     "identifiers_of",
+    "json_values",
     "likelihood_rows",
     "lint_rows",
     "lint_rules",
@@ -52,6 +53,7 @@ __all__ = [
     "signal_names",
     "sliding_window",
     "stop_words",
+    "term_counts",
     "text_structure",
     "text_structures",
     "token_window",
@@ -121,10 +123,7 @@ class Counter:
     def count(self, text: str, /) -> int:
         """Tokens of ``text``; text that looks like a special token is ordinary text."""
     def count_many(self, texts: Iterable[str], /) -> NDArray[np.uint32]:
-        """Tokens of each text, shape ``(len(texts),)``.
-
-        Releases the interpreter lock and uses all cores, unless the counter is the caller's own.
-        """
+        """Tokens of each text, ``(len(texts),)``; all cores, unless the counter is a caller's."""
     def fits(self, text: str, max_tokens: int) -> bool:
         """Whether ``text`` has at most ``max_tokens`` tokens; stops counting soon after."""
     def truncate(
@@ -193,6 +192,9 @@ def analyse_many(texts: list[str], /) -> list[list[str]]:
 
 def stop_words() -> list[str]:
     """The terms that are stop words, sorted."""
+
+def term_counts(texts: list[str], terms: list[str], /) -> tuple[NDArray[np.int64], ...]:
+    """How often each term is in each text of spaced terms, ``(n, t)``, and the texts' lengths."""
 
 def redact_text(text: str, /, *, kinds: list[str]) -> tuple[str, list[tuple[str, int, int, int]]]:
     """The text without values of ``kinds``, and of each value its kind, start, end and number."""
@@ -285,10 +287,7 @@ def trim_text(
     pointer: str,
     matching: list[str],
 ) -> tuple[str, str, int]:
-    """The text within its limit, the name of its structure, and how many lines were left out.
-
-    ``limit`` is in tokens of ``counter``; without one in characters.
-    """
+    """The text within ``limit`` tokens (no counter: chars), its structure, and lines left out."""
 
 def text_structure(text: str, /) -> str:
     """The name of the structure of a text."""
@@ -413,6 +412,9 @@ class MessageTokens:
 
 def identifiers_of(text: str, /) -> list[str]:
     """The identifiers of a text, in order, each as often as it stands there."""
+
+def json_values(joined: bytes, /) -> list[Any] | None:
+    """The values of JSON texts with commas between them; None if one is out of the ordinary."""
 
 def likelihood_rows(
     messages: str, dialect: str, /, *, counter: Counter, every: int

@@ -8,7 +8,7 @@ at, let alone ranked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -173,6 +173,8 @@ class Query:
         mean_terms: mean length of an item, in terms.
         vector: what the query means, of length 1; None for words alone.
         most: candidates by words, and as many by meaning.
+        shares: the share of all items that holds each term, float64; empty where that is not known.
+        items: how many items there are; 0 likewise.
     """
 
     terms: tuple[str, ...]
@@ -180,6 +182,8 @@ class Query:
     mean_terms: float
     vector: NDArray[np.float32] | None
     most: int
+    shares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0, np.float64))
+    items: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

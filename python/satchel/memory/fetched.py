@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from satchel import _core
 from satchel.memory.backend import Candidates
 from satchel.memory.bm25 import bm25
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from satchel.memory.backend import Query
 
 __all__ = ["Fetched", "candidates_of"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
-    """A row of a database, as far as it is ranked.
+class Fetched(NamedTuple):
+    """A row of a database, as far as it is ranked; a tuple, since a recall makes hundreds.
 
     Attributes:
         number: what the backend calls it.
         path: its namespace.
-        session_id: the session it comes from.
+        session_id: the session it comes from, as the backend says it.
         place: its place in that session; None for none.
-        terms: its terms, repeated as often as they occur.
+        words: its terms with blanks between them, repeated as often as they occur.
         dense: cosine with the query.
         time: when it was said.
         confidence: how sure it is.
@@ -36,9 +37,9 @@ class Fetched:
 
     number: int
     path: bytes
-    session_id: str | None
+    session_id: str | bytes | None
     place: int | None
-    terms: Sequence[str]
+    words: str
     dense: float
     time: float
     confidence: float
@@ -47,11 +48,12 @@ class Fetched:
 
 def candidates_of(rows: Sequence[Fetched], query: Query) -> Candidates:
     """The rows, which are distinct, as candidates."""
-    ordered = sorted(rows, key=lambda row: row.number)
-    counts = np.array(
-        [[row.terms.count(term) for term in query.terms] for row in ordered], np.int64
-    ).reshape(len(ordered), len(query.terms))
-    lengths = np.array([len(row.terms) for row in ordered], np.float32)
+    ordered = sorted(rows)  # by their numbers
+    numbers, paths, sessions, steps, words, dense, times, confidences, labels = (
+        zip(*ordered, strict=True) if ordered else ((),) * len(Fetched._fields)
+    )
+    counts, terms = _core.term_counts(list(words), list(query.terms))
+    lengths = terms.astype(np.float32)
     lexical = np.zeros(len(ordered), np.float32)
     for column, weight in enumerate(query.weights):
         # One after the other, as with columns in memory: the sums are the same to the last bit.
@@ -59,23 +61,25 @@ def candidates_of(rows: Sequence[Fetched], query: Query) -> Candidates:
         held = counts[holders, column]
         lexical[holders] += weight * bm25(held, lengths[holders], query.mean_terms)
     places = {
-        (row.path, row.session_id, row.place): at
-        for at, row in enumerate(ordered)
-        if row.place is not None
+        key: at
+        for at, key in enumerate(zip(paths, sessions, steps, strict=True))
+        if key[2] is not None
     }
 
-    def beside(row: Fetched, step: int) -> int:
-        if row.place is None:
-            return -1
-        return places.get((row.path, row.session_id, row.place + step), -1)
+    def beside(step: int) -> NDArray[np.int64]:
+        found = [
+            -1 if place is None else places.get((path, session, place + step), -1)
+            for path, session, place in zip(paths, sessions, steps, strict=True)
+        ]
+        return np.array(found, np.int64)
 
     return Candidates(
-        numbers=np.array([row.number for row in ordered], np.int64),
+        numbers=np.array(numbers, np.int64),
         lexical=lexical,
-        dense=np.array([row.dense for row in ordered], np.float32),
-        previous=np.array([beside(row, -1) for row in ordered], np.int64),
-        following=np.array([beside(row, 1) for row in ordered], np.int64),
-        times=np.array([row.time for row in ordered], np.float64),
-        confidences=np.array([row.confidence for row in ordered], np.float32),
-        labels=[row.label for row in ordered],
+        dense=np.array(dense, np.float32),
+        previous=beside(-1),
+        following=beside(1),
+        times=np.array(times, np.float64),
+        confidences=np.array(confidences, np.float32),
+        labels=list(labels),
     )

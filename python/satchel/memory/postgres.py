@@ -26,6 +26,7 @@ from satchel.memory.postgres_rows import (
     item_of_row,
     lexical_order,
     lexical_values,
+    likely_rows,
     nearness,
     row_of,
     selection_clause,
@@ -47,6 +48,19 @@ __all__ = ["PostgresMemories"]
 _MOST_CONNECTIONS: Final = 8
 _PATIENCE_S: Final = 30.0
 _SCHEMA_LOCK: Final = 5_178_320_004
+_SETTINGS: Final = (
+    "SELECT set_config('hnsw.ef_search', %s, true), "
+    "set_config('hnsw.iterative_scan', 'relaxed_order', true), "
+    "set_config('plan_cache_mode', 'force_custom_plan', true), "
+    "set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true), "
+    "set_config('max_parallel_workers_per_gather', '0', true)"
+)
+"""For a search: planned for its own words, which PostgreSQL takes to be cheaper to look up in every
+row than they are; and without other processes, which take longer to start than most searches do."""
+
+_FEW_ROWS: Final = 300
+"""Candidates whose figures are worked out at once: a thread would cost more."""
+
 _LONGEST_SCAN: Final = 40
 """Least ``hnsw.ef_search``; pgvector's own default."""
 
@@ -188,29 +202,40 @@ class PostgresMemories:
         # The settings go with the query: one way to the server and back.
         async with self._reading() as db, db.pipeline(), db.transaction():
             dense = "0::float8"
+            least = _LONGEST_SCAN
             if query.vector is not None and self._dimension is not None:
                 given["vector"] = vector_text(query.vector)
                 dense = "coalesce(-(m.vector <#> %(vector)s::vector), 0)::float8"
                 least = min(1_000, max(_LONGEST_SCAN, query.most))
-                await db.execute(f"SET LOCAL hnsw.ef_search = {least}")
-                await db.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
                 near = nearness(self._dimension).replace("vector <#>", "m.vector <#>")
                 near = near.replace("(vector::", "(m.vector::")
                 parts.append(
                     f"(SELECT m.number FROM satchel_memories AS m WHERE {inside} AND {passing} "  # noqa: S608 - clauses of ours
                     f"AND m.vector IS NOT NULL ORDER BY {near} LIMIT %(most)s)"
                 )
+            likely = ""
             if query.terms:
                 given.update(lexical_values(scope, query))
-                parts.append(
+                words = (
                     "(SELECT m.number FROM satchel_memories AS m WHERE "  # noqa: S608 - clauses of ours
                     f"m.terms @@ %(asked)s::tsquery AND {passing} "
                     f"ORDER BY {lexical_order(query)} DESC, m.number LIMIT %(most)s)"
                 )
+                if (found := likely_rows(scope, query)) is not None:
+                    # All rows with any of the words only where those with the most do not suffice.
+                    given["likely"] = found
+                    first = words.replace("%(asked)s", "%(likely)s")
+                    likely = f"likely AS MATERIALIZED ({first}), "
+                    parts.append("SELECT number FROM likely")
+                    words = words.replace(
+                        "AND ", "AND (SELECT count(*) FROM likely) < %(most)s AND ", 1
+                    )
+                parts.append(words)
             if not parts:
                 parts.append(f"(SELECT m.number FROM satchel_memories AS m WHERE {inside})")  # noqa: S608 - clauses of ours
+            await db.execute(_SETTINGS, [str(least)])
             sql = f"""
-                WITH chosen AS MATERIALIZED ({" UNION ".join(parts)}),
+                WITH {likely}chosen AS MATERIALIZED ({" UNION ".join(parts)}),
                 beside AS MATERIALIZED (
                     SELECT near.number FROM chosen JOIN satchel_memories AS c USING (number)
                     JOIN satchel_memories AS near ON near.path = c.path
@@ -224,7 +249,10 @@ class PostgresMemories:
                 AND {passing}
             """  # noqa: S608 - columns and clauses of ours
             rows = await _rows(db, sql, given)
-        return await asyncio.to_thread(candidates_of, [_fetched(row) for row in rows], query)
+        fetched = list(map(Fetched._make, rows))
+        if len(fetched) <= _FEW_ROWS:
+            return candidates_of(fetched, query)
+        return await asyncio.to_thread(candidates_of, fetched, query)
 
     async def items(self, numbers: Sequence[int]) -> list[MemoryItem]:
         """See `MemoryBackend.items`."""
@@ -485,18 +513,3 @@ async def _rows(db: Any, sql: str, given: Any) -> list[Any]:  # noqa: ANN401 - a
     cursor = await db.cursor(binary=True).execute(sql, given)
     found: list[Any] = await cursor.fetchall()
     return found
-
-
-def _fetched(row: Sequence[Any]) -> Fetched:
-    number, path, session_id, place, words, dense, time, confidence, label = row
-    return Fetched(
-        number=number,
-        path=path,
-        session_id=session_id.decode() or None,
-        place=place,
-        terms=words.split(" ") if words else (),
-        dense=dense,
-        time=time,
-        confidence=confidence,
-        label=label,
-    )

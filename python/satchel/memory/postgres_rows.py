@@ -11,6 +11,8 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from satchel.memory.bm25 import K1, B
 from satchel.memory.item import MemoryItem, Source
 from satchel.memory.namespaces import path_of
@@ -19,7 +21,6 @@ from satchel.stores.codec import decode, encode
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from satchel.memory.backend import Draft, Filter, Query, Scope, Selection
@@ -31,6 +32,7 @@ __all__ = [
     "item_of_row",
     "lexical_order",
     "lexical_values",
+    "likely_rows",
     "nearness",
     "row_of",
     "selection_clause",
@@ -71,6 +73,11 @@ CREATE TABLE IF NOT EXISTS satchel_memory_terms (
 _INDEXED: Final = 2_000
 _HALF_INDEXED: Final = 4_000
 """The longest vectors that pgvector 0.8 indexes, in full and in half precision."""
+
+_MOST_WORDS: Final = 8
+"""Words of a query that decide which rows are looked at: sets of more would be too many."""
+
+_ENOUGH: Final = 4
 
 ITEM: Final = (
     'id, namespace, kind, status, confidence, "key", time, expires_at, session_id, message, '
@@ -216,6 +223,41 @@ def lexical_values(scope: Scope, query: Query) -> dict[str, Any]:
         given[f"term{place}"] = term
         given[f"weight{place}"] = weight
     return given
+
+
+def likely_rows(scope: Scope, query: Query) -> str | None:
+    """A text query for the rows that hold the most of the words; None to look at all with any.
+
+    Where words are frequent, most rows with one of them hold nothing else of the query, and are no
+    candidates: a row counts by the weights of what it holds. So only rows from some sum on are
+    looked at, low enough that there should be `_ENOUGH` times as many as are wanted if words came
+    independently of one another. Written as sets of words of which a row holds one in full.
+    """
+    if len(query.shares) != len(query.terms):
+        return None
+    heaviest = np.argsort(-query.weights, kind="stable")[:_MOST_WORDS]
+    weights, shares = query.weights[heaviest].astype(np.float64), query.shares[heaviest]
+    sets = (np.arange(1 << len(heaviest))[:, None] >> np.arange(len(heaviest))) & 1
+    sums = sets @ weights
+    chances = np.prod(np.where(sets == 1, shares, 1.0 - shares), axis=1)
+    order = np.argsort(-sums, kind="stable")
+    enough = np.flatnonzero(query.items * np.cumsum(chances[order]) >= _ENOUGH * query.most)
+    least = sums[order[enough[0]]] if len(enough) else 0.0
+    if least <= weights.min():
+        return None
+    chosen: list[int] = []
+    for number in sorted(np.flatnonzero(sums >= least).tolist(), key=int.bit_count):
+        if not any(number & known == known for known in chosen):
+            chosen.append(number)
+    places: list[int] = heaviest.tolist()
+    words = [_lexeme(query.terms[place]) for place in places]
+    alternatives = [
+        f"({' & '.join(word for place, word in enumerate(words) if number >> place & 1)})"
+        for number in chosen
+    ]
+    return (
+        f"{_lexeme(_scope_mark(scope.start))} & ({' | '.join(f'({one})' for one in alternatives)})"
+    )
 
 
 def lexical_order(query: Query) -> str:

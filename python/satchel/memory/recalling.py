@@ -33,6 +33,9 @@ _PLAIN: Final = ".,;:!?\"'()[]{}<>…“”\u2018\u2019«»。、\uff1f\uff01"
 _UNKNOWN_WORD: Final = 1.0
 """What a word without terms (a stop word) is worth in the meaning of a query."""
 
+_MORE: Final = 4
+"""Times as many items are read if those before were too much alike, or too long."""
+
 _LEAST_ITEMS: Final = 20
 """Items from which on it can be said that a term is too frequent."""
 
@@ -80,22 +83,62 @@ class Recall:
         # Nothing asked: the newest come first.
         order = candidates.times if is_blank else first.total
         pool = np.sort(_highest(order, max(ranking.pool, k)))
-        items = await self._backend.items(candidates.numbers[pool].tolist())
-        if len(items) < len(pool):  # something was forgotten meanwhile
-            return await self.run(scope, filters, query, k=k, budget=budget, counter=counter)
-        if is_blank:
+        if is_blank or not self._knows_words:
             best = first
+            if not is_blank:
+                nothing = np.zeros(len(candidates.numbers), np.float64)
+                best = final_scores(candidates, ranking, named, nothing, filters.now)
+            places = await self._ordered(
+                candidates, pool, best, candidates.times if is_blank else None
+            )
+            found = await self._first(candidates, places, best, k=k, budget=budget, counter=counter)
         else:
-            matches = await asyncio.to_thread(self._matches, asked, [item.text for item in items])
-            spread = np.zeros(len(candidates.numbers), np.float64)
-            spread[pool] = matches
-            best = final_scores(candidates, ranking, named, spread, filters.now)
-        places = await self._ordered(candidates, pool, best, candidates.times if is_blank else None)
-        of_place = dict(zip(pool.tolist(), items, strict=True))
-        chosen = [(of_place[place], place) for place in places]
-        if budget is None:
-            return _within(chosen, best, k, None, counter)
-        return await asyncio.to_thread(_within, chosen, best, k, budget, counter)
+            items = await self._backend.items(candidates.numbers[pool].tolist())
+            found = None
+            if len(items) == len(pool):
+                texts = [item.text for item in items]
+                spread = np.zeros(len(candidates.numbers), np.float64)
+                spread[pool] = await asyncio.to_thread(self._matches, asked, texts)
+                best = final_scores(candidates, ranking, named, spread, filters.now)
+                places = await self._ordered(candidates, pool, best, None)
+                of_place = dict(zip(pool.tolist(), items, strict=True))
+                chosen = [(of_place[place], place) for place in places]
+                found = await _fitting(chosen, best, k, budget, counter)
+        if found is None:  # something was forgotten meanwhile
+            return await self.run(scope, filters, query, k=k, budget=budget, counter=counter)
+        return found
+
+    @property
+    def _knows_words(self) -> bool:
+        """Whether the words of the texts themselves are looked at."""
+        return (
+            self._embedder is not None
+            and bool(self._ranking.words)
+            and word_vectors_of(self._embedder, []) is not None
+        )
+
+    async def _first(
+        self,
+        candidates: Candidates,
+        places: list[int],
+        scores: Scores,
+        *,
+        k: int,
+        budget: int | None,
+        counter: Counter,
+    ) -> list[Recalled] | None:
+        """The first ``k``, without reading more items than it takes; None if one is gone."""
+        most = k
+        while True:
+            part = places[:most]
+            items = await self._backend.items(candidates.numbers[part].tolist())
+            if len(items) < len(part):
+                return None
+            chosen = list(zip(items, part, strict=True))
+            found = await _fitting(chosen, scores, k, budget, counter)
+            if len(found) == k or most >= len(places):
+                return found
+            most *= _MORE
 
     async def _query(self, scope: Scope, query: str) -> tuple[Query, _Asked]:
         words = _WORD.findall(query)
@@ -112,6 +155,7 @@ class Recall:
         worth = dict(
             zip(known, inverse_frequency(figures.items, figures.holding).tolist(), strict=True)
         )
+        held = dict(zip(known, share.tolist(), strict=True))
         kept = tuple(term for term in terms if term not in frequent) or terms
         telling = [not some or not frequent.issuperset(some) for some in terms_of_words]
         if not any(telling):
@@ -126,6 +170,8 @@ class Recall:
                 mean_terms=figures.terms / max(figures.items, 1),
                 vector=vector,
                 most=self._ranking.most_candidates,
+                shares=np.array([held[term] for term in kept], np.float64),
+                items=figures.items,
             ),
             asked,
         )
@@ -192,6 +238,19 @@ class Recall:
             places = pool[np.argsort(-values, kind="stable")]
         found: list[int] = places.tolist()
         return found
+
+
+async def _fitting(
+    chosen: list[tuple[MemoryItem, int]],
+    scores: Scores,
+    k: int,
+    budget: int | None,
+    counter: Counter,
+) -> list[Recalled]:
+    """As `_within`; counted in a thread."""
+    if budget is None:
+        return _within(chosen, scores, k, None, counter)
+    return await asyncio.to_thread(_within, chosen, scores, k, budget, counter)
 
 
 def _highest(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:

@@ -526,7 +526,7 @@ def _fetched(row: Sequence[Any], vector: NDArray[np.float32] | None) -> Fetched:
         path=path,
         session_id=session_id,
         place=place,
-        terms=terms.split(" ") if terms else (),
+        words=terms,
         dense=dense,
         time=time,
         confidence=confidence,

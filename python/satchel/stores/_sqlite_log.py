@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     Row = tuple[int, int, bytes, str | None]
     """Sequence number, form, content, key."""
 
-__all__ = ["add_rows", "copy_rows", "cut_rows", "read_rows", "remove_rows", "seal_rows"]
+__all__ = [
+    "add_rows",
+    "copy_rows",
+    "cut_rows",
+    "moves_rows",
+    "read_rows",
+    "remove_rows",
+    "seal_rows",
+]
 
 SEALED_EVERY: Final = 128
 """Entries that an append leaves in rows of their own, at most twice as many."""
@@ -47,8 +55,13 @@ def add_rows(connection: sqlite3.Connection, number: int, length: int, rows: Seq
     keyed = [(number, row[3], row[0]) for row in rows if row[3] is not None]
     if keyed:
         connection.executemany("INSERT INTO keys VALUES (?, ?, ?)", keyed)
-    if len(rows) < SEALED_EVERY and length // SEALED_EVERY < (length + len(rows)) // SEALED_EVERY:
+    if len(rows) < SEALED_EVERY and moves_rows(length, len(rows)):
         seal_rows(connection, number, length)
+
+
+def moves_rows(length: int, added: int) -> bool:
+    """Whether `add_rows` moves older rows into chunks, behind ``length`` entries."""
+    return length // SEALED_EVERY < (length + added) // SEALED_EVERY
 
 
 def seal_rows(connection: sqlite3.Connection, number: int, length: int) -> bool:

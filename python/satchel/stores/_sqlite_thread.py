@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from satchel.errors import SatchelError, StoreError
 from satchel.stores._sqlite_errors import is_broken, told
+from satchel.stores._sqlite_inline import LATER, InlineConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,10 +80,22 @@ class SQLiteThread:
         connect: opens the connection, within the thread.
         begin: the statement that begins a transaction.
         name: of the thread.
+        connect_inline: opens a second connection, that does not wait for others and may be used by
+            any thread; None for no work outside the thread.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], *, begin: str, name: str) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        *,
+        begin: str,
+        name: str,
+        connect_inline: Callable[[], sqlite3.Connection] | None = None,
+    ) -> None:
         self._connect = connect
+        self._connect_inline: Final = connect_inline
+        self._inline = InlineConnection()
+        self._waiting: set[_Job] = set()
         self._begin: Final = begin
         self._name: Final = name
         self._jobs: _Queue = SimpleQueue()
@@ -92,11 +105,21 @@ class SQLiteThread:
         self._starting = threading.Lock()
         _THREADS.add(self)
 
-    async def run(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+    async def run(
+        self,
+        work: Callable[[sqlite3.Connection], _T],
+        *,
+        at_once: tuple[str, Callable[[sqlite3.Connection], _T]] | None = None,
+    ) -> _T:
         """Does ``work`` within a transaction.
 
         It may raise `SatchelError` before it has written anything. Cancelled before it began, it
         does not happen; later it does, and nobody hears of it.
+
+        Args:
+            work: what is done with the connection.
+            at_once: for work that takes no time where the thread knows its subject: the subject,
+                and the same work for the calling thread. That one may raise `LeftToThreadError`.
 
         Raises:
             StoreError: what `told` says about errors of SQLite; ``store_closed``.
@@ -106,10 +129,24 @@ class SQLiteThread:
             raise StoreError(message, code="store_closed")
         if self._thread is None:
             self._start()
+        inline = self._inline
+        # What comes while others wait for the thread comes after them.
+        if at_once is not None and not self._waiting and inline.is_warm(at_once[0]):
+            found = inline.run(at_once[1])
+            if found is not LATER:
+                if inline.is_long_since():
+                    # Others have their turn, as if the thread had been asked.
+                    await asyncio.sleep(0)
+                return cast("_T", found)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._jobs.put(_Job(work, future, loop))
-        return cast("_T", await future)
+        job = _Job(work, future, loop)
+        self._waiting.add(job)
+        try:
+            self._jobs.put(job)
+            return cast("_T", await future)
+        finally:
+            self._waiting.discard(job)
 
     async def close(self) -> None:
         """Finishes what was asked for, and closes the connection."""
@@ -128,7 +165,7 @@ class SQLiteThread:
             # The thread does not hold this object, so it ends with it.
             thread = threading.Thread(
                 target=_serve,
-                args=(self._jobs, self._connect, self._begin),
+                args=(self._jobs, self._connect, self._begin, self._inline, self._connect_inline),
                 name=self._name,
                 daemon=True,
             )
@@ -156,7 +193,7 @@ class SQLiteThread:
     def begin_anew(self) -> None:
         """Forgets the thread, which a forked process does not have."""
         self._jobs, self._thread, self._pause = SimpleQueue(), None, None
-        self._starting = threading.Lock()
+        self._starting, self._inline, self._waiting = threading.Lock(), InlineConnection(), set()
 
 
 _THREADS: Final[weakref.WeakSet[SQLiteThread]] = weakref.WeakSet()
@@ -184,14 +221,24 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
-def _serve(jobs: _Queue, connect: Callable[[], sqlite3.Connection], begin: str) -> None:
+def _serve(
+    jobs: _Queue,
+    connect: Callable[[], sqlite3.Connection],
+    begin: str,
+    inline: InlineConnection,
+    connect_inline: Callable[[], sqlite3.Connection] | None,
+) -> None:
     connection: sqlite3.Connection | None = None
     while True:
         batch, signal = _next(jobs)
         if batch:
-            connection = _do(batch, connection, connect, begin)
+            with inline.lock:
+                connection = _do(batch, connection, connect, begin)
+                if connect_inline is not None and connection is not None and not inline.is_open:
+                    inline.open(connect_inline)
             _deliver(batch)
         if signal is not None:
+            inline.close()
             if connection is not None:
                 with suppress(sqlite3.Error):
                     connection.close()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import pydantic_core
 
+from satchel import _core
 from satchel.errors import InputError, StoreError
 
 __all__ = ["decode", "decode_joined", "encode", "plain"]
@@ -33,12 +35,10 @@ def encode(value: object) -> bytes:
             itself or is nested too deeply.
     """
     try:
-        text = json.dumps(
-            value, ensure_ascii=False, separators=(",", ":"), default=_written, check_circular=True
-        )
+        text = _encoder().encode(value)
         if "$" in text:
             # Rare, so the usual value is walked once, by the native encoder.
-            text = json.dumps(_escaped(value), ensure_ascii=False, separators=(",", ":"))
+            text = _encoder().encode(_escaped(value))
     except RecursionError as error:
         message = "the value is nested too deeply to be stored"
         raise InputError(message, code="too_deep") from error
@@ -47,6 +47,11 @@ def encode(value: object) -> bytes:
         message = "the value contains itself" if is_cycle else "the value cannot be written as JSON"
         raise InputError(message, code="too_deep" if is_cycle else "invalid_message") from error
     return text.encode("utf-8", "surrogatepass")
+
+
+@functools.cache
+def _encoder() -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_written)
 
 
 def decode(payload: bytes) -> Any:  # noqa: ANN401 - whatever was encoded
@@ -80,13 +85,8 @@ def decode_joined(joined: bytes, count: int) -> list[Any] | None:
     Returns:
         None if one of them needs `decode`, or cannot be read at all.
     """
-    if _ESCAPED in joined:
-        return None
-    try:
-        found: list[Any] = pydantic_core.from_json(b"".join((b"[", joined, b"]")))
-    except ValueError:
-        return None
-    return found if len(found) == count else None
+    found = _core.json_values(joined)
+    return found if found is not None and len(found) == count else None
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - the same value in plain types

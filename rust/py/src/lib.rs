@@ -12,6 +12,7 @@ mod counter;
 mod describe;
 mod error;
 mod gil;
+mod json_values;
 mod langchain;
 mod likelihood;
 mod lint;
@@ -55,6 +56,8 @@ mod _core {
     #[pymodule_export]
     use crate::error::error_codes;
     #[pymodule_export]
+    use crate::json_values::json_values;
+    #[pymodule_export]
     use crate::langchain::approximate_fit;
     #[pymodule_export]
     use crate::likelihood::{identifiers_of, likelihood_rows};
@@ -77,7 +80,7 @@ mod _core {
     #[pymodule_export]
     use crate::score::score_messages;
     #[pymodule_export]
-    use crate::terms::{analyse, analyse_many, stop_words};
+    use crate::terms::{analyse, analyse_many, stop_words, term_counts};
     #[pymodule_export]
     use crate::trim::{text_structure, text_structures, trim_text};
     #[pymodule_export]
