@@ -21,6 +21,7 @@ from satchel._cli_frame import (
     app,
     concerning,
     error_json,
+    errors_json,
     known_model,
     print_json,
     progress,
@@ -28,6 +29,7 @@ from satchel._cli_frame import (
     say_error,
     told_dialect,
 )
+from satchel._remote import without_query
 from satchel.errors import InputError, SatchelError
 from satchel.reading import Transcript, file_error, transcript_files
 
@@ -146,7 +148,7 @@ def count(
 def _count_file(
     file: str, model: str | None, encoding: str | None, dialect: str | None, reading: Reading
 ) -> FileCount:
-    counted = FileCount(file=file)
+    counted = FileCount(file=without_query(file))
     for conversation in reading.conversations(file):
         counted = counted.plus(_count_conversation(conversation, model, encoding, dialect))
     return counted
@@ -197,7 +199,7 @@ def _count_json(
     }
     if errors:
         found["error"] = error_json(next(iter(errors.values())))
-        found["errors"] = [{"file": file, **error_json(error)} for file, error in errors.items()]
+        found["errors"] = errors_json(errors)
     return found
 
 
@@ -312,7 +314,7 @@ def _chosen(file: str, number: int, reading: Reading) -> Chosen:
     if found is None:
         message = f"conversation is {number}, the file has {of}"
         raise InputError(message, code="invalid_value", value=number, limit=of)
-    return Chosen(file=file, number=number, of=of, conversation=found)
+    return Chosen(file=without_query(file), number=number, of=of, conversation=found)
 
 
 def _packed(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from satchel._cli_text import printable
+from satchel._remote import without_query
 from satchel.errors import InputError, SatchelError
 from satchel.reading import STDIN, Transcript, read_transcripts
 
@@ -42,6 +43,7 @@ __all__ = [
     "app",
     "concerning",
     "error_json",
+    "errors_json",
     "known_model",
     "not_read",
     "print_json",
@@ -174,9 +176,10 @@ def concerning(file: str) -> Generator[None]:
     except SatchelError as error:
         if error.code == "invalid_file":
             raise
-        message = f"{file}: {error}"
+        name = without_query(file)
+        message = f"{name}: {error}"
         if error.code == "open_calls":
-            message = f"{file}: calls at the end have no result yet: give --open-calls synthesize"
+            message = f"{name}: calls at the end have no result yet: give --open-calls synthesize"
         raise type(error)(
             message, code=error.code, index=error.index, value=error.value, limit=error.limit
         ) from error
@@ -202,8 +205,15 @@ def not_read(failures: Mapping[str, object]) -> str:
 
 def say_error(error: SatchelError, file: str | None = None) -> None:
     """Says an error in one line of standard error."""
-    place = "" if file is None or error.code == "invalid_file" else f"{file}: "
+    place = ""
+    if file is not None and error.code != "invalid_file":
+        place = f"{without_query(file)}: "
     typer.echo(f"satchel: {printable(f'{place}{error}')} [{error.code}]", err=True)
+
+
+def errors_json(errors: Mapping[str, SatchelError]) -> list[dict[str, Any]]:
+    """The errors of files as the JSON of ``--json``."""
+    return [{"file": without_query(file), **error_json(error)} for file, error in errors.items()]
 
 
 def error_json(error: SatchelError) -> dict[str, Any]:

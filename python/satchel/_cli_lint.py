@@ -18,6 +18,7 @@ from satchel._cli_frame import (
     SkipErrors,
     app,
     error_json,
+    errors_json,
     known_model,
     not_read,
     print_json,
@@ -155,5 +156,5 @@ def _json(checked: list[Checked], failures: dict[str, SatchelError]) -> dict[str
     }
     if failures:
         shown["error"] = error_json(next(iter(failures.values())))
-        shown["errors"] = [{"file": file, **error_json(error)} for file, error in failures.items()]
+        shown["errors"] = errors_json(failures)
     return shown

@@ -83,6 +83,9 @@ def _bare(message: Any) -> Any:  # noqa: ANN401 - a message is whatever the call
     kept = [block for block in blocks if not _is_reasoning(block)]
     if len(kept) == len(blocks):
         return message
+    if not kept and _field(message, "tool_calls"):
+        # Chat messages have their calls beside the content.
+        return {**_copy_without(message, (name,)), name: None}
     if not kept:
         return None
     if isinstance(message, dict):
@@ -128,6 +131,9 @@ def _is_reasoning(block: object) -> bool:
     kind = _field(block, "type")
     is_named = isinstance(kind, str) and kind in _KINDS
     thought = _field(block, "thought")
+    # As LangChain writes the signed blocks of all providers.
+    is_signed = kind == "reasoning" and bool(_field(_field(block, "extras"), "signature"))
+    is_named = is_named or is_signed
     return is_named or thought is True or _field(block, "reasoningContent") is not None
 
 

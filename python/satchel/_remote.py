@@ -45,8 +45,15 @@ def is_remote(path: str) -> bool:
 
 
 def without_query(url: str) -> str:
-    """A URL without what follows its path; a path as it is."""
-    return url.partition("?")[0] if is_remote(url) else url
+    """A URL as it may be told: without what follows its path, and without name and password.
+
+    Either may be what lets one in. A path stays as it is.
+    """
+    scheme, mark, rest = url.partition("://")
+    if not mark:
+        return url
+    host, slash, path = rest.partition("?")[0].partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
 def opened_remote(url: str) -> BinaryIO:

@@ -109,7 +109,7 @@ class Transcript:
         tools: the tool definitions, or None.
         model: the model that was called, or None.
         format: what kind of file it comes from, one of ``FORMATS``.
-        source: path of the file, or ``"-"``.
+        source: path of the file, its URL without a query, or ``"-"``.
         index: which conversation of the file this is, from 0.
         line: line on which it begins, from 1.
         usage: what the provider reported about its calls, in their order.
@@ -293,7 +293,7 @@ def _read_file(
                     raise problem
                 report(problem)
             else:
-                yield _transcript(item, source, index)
+                yield _transcript(item, without_query(source), index)
                 index += 1
 
 

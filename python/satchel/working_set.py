@@ -59,8 +59,9 @@ __all__ = ["OpenCalls", "WorkingSet"]
 
 OpenCalls = Literal["raise", "synthesize"]
 
-_SIGNED: Final = ("anthropic", "bedrock")
-"""Dialects in which reasoning is bound to what stands before it, with some models."""
+_SIGNED: Final = ("anthropic", "bedrock", "openai")
+"""Dialects in which reasoning is bound to what stands before it, with some models; in chat messages
+it stands as blocks of their provider's, as frameworks keep it."""
 
 _PAIR: Final = 2
 

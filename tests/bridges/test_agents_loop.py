@@ -122,12 +122,12 @@ def test_a_run_that_died_with_open_calls_goes_on(tmp_path: Path) -> None:
 
 def test_streamed_runs_and_sync_runs(tmp_path: Path) -> None:
     settings, windows = config()
-    agent, model = scripted([*tool_run(0, 12), *tool_run(20, 12)])
+    agent, model = scripted([*tool_run(0, STEPS), *tool_run(100, STEPS)])
 
     async def streamed() -> None:
         session = SatchelSession("s", f"sqlite:///{tmp_path / 'agent.db'}")
         result = Runner.run_streamed(
-            agent, "Go.", session=session, run_config=settings, max_turns=20
+            agent, "Go.", session=session, run_config=settings, max_turns=STEPS + 1
         )
         async for _ in result.stream_events():
             pass
@@ -136,7 +136,7 @@ def test_streamed_runs_and_sync_runs(tmp_path: Path) -> None:
     loop = asyncio.get_event_loop()
     loop.run_until_complete(streamed())
     session = SatchelSession("s", f"sqlite:///{tmp_path / 'agent.db'}")
-    Runner.run_sync(agent, "Again.", session=session, run_config=settings, max_turns=20)
+    Runner.run_sync(agent, "Again.", session=session, run_config=settings, max_turns=STEPS + 1)
     loop.run_until_complete(session.close())
     check_calls(model.calls, windows, BUDGET)
 

@@ -75,7 +75,10 @@ def test_a_long_run() -> None:
     assert all("satchel" not in text for text in texts_of(history))
 
 
-def test_a_restart_in_the_middle_goes_on_with_equal_requests(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_restart_in_the_middle_goes_on_with_equal_requests(
+    tmp_path: Path, is_async: bool
+) -> None:
     stored = tmp_path / "history.json"
 
     def half(first: int, prompt: str) -> list[list[ModelMessage]]:
@@ -85,7 +88,12 @@ def test_a_restart_in_the_middle_goes_on_with_equal_requests(tmp_path: Path) -> 
         before: list[ModelMessage] = []
         if stored.exists():
             before = ModelMessagesTypeAdapter.validate_json(stored.read_bytes())
-        result = script.agent(context).run_sync(prompt, message_history=before, usage_limits=LIMITS)
+        agent = script.agent(context)
+        given: dict[str, Any] = {"message_history": before, "usage_limits": LIMITS}
+        if is_async:
+            result = asyncio.get_event_loop().run_until_complete(agent.run(prompt, **given))
+        else:
+            result = agent.run_sync(prompt, **given)
         stored.write_bytes(result.all_messages_json())
         check_requests(script.requests, windows, BUDGET)
         return script.requests
@@ -298,7 +306,7 @@ def test_an_instruction_within_the_history_stays() -> None:
 def test_streamed_runs() -> None:
     async def run() -> None:
         context, windows = packing()
-        script = Script(20)
+        script = Script(STEPS)
 
         async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
             reply = script.answer(messages, info)

@@ -20,6 +20,7 @@ import satchel
 import test_memory_alike
 from satchel.errors import InputError, StoreError
 from satchel.langgraph import MemoryStore, StoreMemories, open_memory
+from satchel.memory.backend import Scope, Selection
 from test_memory_alike import LEAST_ALIKE, tens, tens_of
 
 if TYPE_CHECKING:
@@ -204,3 +205,93 @@ def test_anything_else_than_a_store_is_refused(given: Any) -> None:
         StoreMemories(given)
     with pytest.raises(InputError):
         open_memory(given)
+
+
+class CountingStore(InMemoryStore):
+    """Counts the rows that it gave."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = 0
+
+    async def abatch(self, ops: Any) -> list[Any]:
+        results = await super().abatch(ops)
+        for result in results:
+            self.rows += len(result) if isinstance(result, list) else result is not None
+        return results
+
+    def taken(self) -> int:
+        """How many since it was asked last."""
+        rows, self.rows = self.rows, 0
+        return rows
+
+
+def test_only_what_is_needed_is_read() -> None:
+    """A scope is read once until somebody writes; a write reads what it touches."""
+    store = CountingStore()
+
+    async def run() -> None:
+        async with open_memory(store, embedder="none") as memory:
+            facts = [{"text": f"{name} lives in {name}ville"} for name in map(str, range(700))]
+            await memory.remember(("acme",), facts)
+            store.taken()
+            await memory.recall(("acme",), "who lives in 17ville", k=3)
+            assert 700 <= store.taken() < 750
+            await memory.recall(("acme",), "who lives in 99ville", k=3)
+            assert store.taken() < 20
+            home = {"key": "home", "kind": "semantic"}
+            await memory.remember(("acme",), [{"text": "ada lives in Rome", **home}])
+            await memory.remember(("acme",), [{"text": "ada lives in Oslo", **home}])
+            assert store.taken() < 20
+            found = await memory.get(("acme",), "home")
+            assert found is not None
+            assert found.text == "ada lives in Oslo"
+            assert store.taken() < 20
+            assert await memory.forget(("acme",), key="home") == 2
+            assert store.taken() < 20
+
+    asyncio.run(run())
+
+
+def test_what_another_writes_is_recalled_at_once(store: BaseStore) -> None:
+    async def run() -> None:
+        async with (
+            open_memory(store, embedder="none") as one,
+            open_memory(store, embedder="none") as other,
+        ):
+            for number, (writer, reader) in enumerate([(one, other), (other, one)] * 3):
+                await writer.remember(("acme",), f"the tea of day {number} is green")
+                for memory in (reader, writer):
+                    found = await memory.recall(("acme",), f"tea of day {number}", k=9)
+                    assert len(found) == number + 1
+            assert await other.forget(("acme",), everything=True) == 6
+            assert await one.recall(("acme",), "tea", k=9) == []
+
+    asyncio.run(run())
+
+
+def test_places_of_a_session_go_on(store: BaseStore) -> None:
+    """What was said before and after is found beside what was asked for."""
+
+    async def run() -> None:
+        async with open_memory(store, embedder="none") as memory:
+            for number, text in enumerate(("The kettle sings.", "Ada pours it.", "It is late.")):
+                said = {
+                    "text": text,
+                    "kind": "episodic",
+                    "source": {"session_id": "s", "message": number},
+                }
+                await memory.remember(("acme",), [said])
+        backend = StoreMemories(store)
+        numbers = [
+            number for number, _ in await backend.find(_all(("acme",)), None, after=0, limit=None)
+        ]
+        assert len(numbers) == 3
+        rows = await backend._numbered(numbers)
+        assert [rows[number].place for number in numbers] == [0, 1, 2]
+
+    asyncio.run(run())
+
+
+def _all(namespace: tuple[str, ...]) -> Selection:
+    return Selection(scope=Scope.of(namespace))

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from satchel.compaction import CompactionReport
+
 STEPS = 62
 
 
@@ -266,6 +268,40 @@ def test_the_asynchronous_node_counts_off_the_loop() -> None:
     node = SummaryNode(Writer(), trigger=("tokens", 10_000), counter=count, hook=True)
     state: Any = {"messages": tool_run(8), "context": {}}
     assert "llm_input_messages" in asyncio.run(node.ainvoke(state))
+    assert threads
+    assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize("writers", [(), ("one that writes",), ("one that writes too much",)])
+def test_a_summary_is_written_off_the_loop(writers: tuple[str, ...]) -> None:
+    """Counting, redacting, extracting: nothing of it in the thread that serves everybody."""
+    threads: set[int] = set()
+
+    def noted(text: str) -> str:
+        threads.add(threading.get_ident())
+        return text
+
+    class Verbose(Writer):
+        async def summarize(self, request: SummaryRequest) -> SummaryResult:
+            self.requests.append(request)
+            return SummaryResult(text="The reports were read in their order. " * 40)
+
+    chain = [Verbose() if "too much" in name else Writer() for name in writers]
+    found: list[CompactionReport] = []
+    node = SummaryNode(
+        chain,
+        trigger=("messages", 6),
+        max_tokens=100,
+        counter=lambda text: len(noted(text)) // 4,
+        redactor=noted,
+        report=found.append,
+    )
+    state: Any = {"messages": tool_run(8), "context": {}}
+    for _ in range(2):
+        update = asyncio.run(node.ainvoke(state))
+        state = applied(state, update)
+        state = applied(state, {"messages": tool_run(16)[17:]})
+    assert [one.outcome for one in found] == ["summarized"] * 2
     assert threads
     assert threading.get_ident() not in threads
 

@@ -16,6 +16,7 @@ import pytest
 import satchel
 from model_wire import Request, Say, scripted
 from provider_models import plain, tool
+from satchel import sync
 from satchel.litellm.conversations import Conversations
 
 if TYPE_CHECKING:
@@ -134,6 +135,38 @@ def test_a_long_run_over_a_restart(registered: Any, tmp_path: Path) -> None:
     for window, request in zip(windows, wire.requests, strict=True):
         assert len(window.messages) == len(request.messages)
         assert plain(window.messages[-1:]) == plain(request.messages[-1:])
+
+
+def test_a_long_run_that_waits_over_a_restart(registered: Any, tmp_path: Path) -> None:
+    """The same with ``ContextCallback.completion``, whole and as streams."""
+    url = f"sqlite:///{tmp_path}/agent.db"
+
+    def run(wire: Wire, most: int) -> None:
+        callback = callback_of()
+        with sync.open_session(url, session_id="run", model="gpt-4o") as session:
+            if not session.messages():
+                session.append({"role": "user", "content": "Read all the parts."})
+            for _ in range(most):
+                is_streamed = len(wire.requests) % 2 == 1
+                given = arguments(wire, session.messages(), stream=is_streamed)
+                reply = callback.completion(**given)
+                if is_streamed:
+                    reply = registered.stream_chunk_builder(list(reply))
+                message = reply.choices[0].message
+                session.append(message.model_dump(exclude_none=True))
+                for call in message.tool_calls or ():
+                    text = contents(int(call.id.removeprefix("call_")))
+                    session.append({"role": "tool", "tool_call_id": call.id, "content": text})
+                if not message.tool_calls:
+                    return
+
+    with scripted(agent) as wire:
+        run(wire, 30)
+        run(wire, STEPS)
+    assert len(wire.requests) == STEPS + 1
+    assert wire.errors() == []
+    sizes = [request.tokens("gpt-4o") for request in wire.requests]
+    assert BUDGET * 0.6 < max(sizes) <= BUDGET
 
 
 @pytest.mark.parametrize("steps", [3, 30])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from commands import run as command
 from satchel import _remote
 from satchel.batch import rewrite
 from satchel.errors import InputError
@@ -261,3 +262,82 @@ def test_parquet_is_read_like_lines(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["x"]}), tmp_path / "other.parquet")
     with pytest.raises(InputError, match="no column"):
         list(read_transcripts(tmp_path / "other.parquet"))
+
+
+def test_a_signed_url_is_replayed_and_told_nowhere(tmp_path: Path) -> None:
+    """Figures, pages, results, errors, the command: each reads by it, none says it."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(lines(HISTORIES[:3]) + b"{broken\n")
+    (folder / "b.jsonl").write_bytes(lines(HISTORIES[3:]))
+    options: dict[str, Any] = {"policies": "adaptive", "min_calls": 1, "pictures": 2}
+    url = f"{folder.as_uri()}?sig=SECRET"
+    with pytest.warns(match="line 4") as caught:
+        signed = run(url, **options)
+    with pytest.warns(match="line 4"):
+        plain = run(folder, **options)
+    with pytest.warns(match="line 4"):
+        drawn = run(url, **options, sample=4)
+    with pytest.warns(match="line 4"):
+        assert drawn.to_json() == run(folder.as_uri(), **options, sample=4).to_json()
+    assert len(signed.runs) == len(plain.runs) > 3
+    assert signed.runs[0].source == f"{folder.as_uri()}/a.jsonl"
+    told = [signed.to_json(), signed.to_html(), repr(signed), *(str(one.message) for one in caught)]
+    signed.to_parquet(tmp_path / "results.parquet")
+    told.append(str(pq.read_table(tmp_path / "results.parquet").to_pylist()))
+    [first, *_] = read_transcripts(f"{folder.as_uri()}/b.jsonl?sig=SECRET")
+    told.append(repr(first))
+    assert first.source == f"{folder.as_uri()}/b.jsonl"
+    with pytest.raises(InputError) as refused:
+        run(url, **options, on_error="raise")
+    told.append(str(refused.value))
+    other = f"{folder.as_uri()}/b.jsonl?sig=SECRET"
+    for code, *arguments in (
+        (2, "lint", url, "--json"),
+        (2, "lint", url),
+        (2, "count", url, "--json"),
+        (2, "count", url),
+        (2, "repair", url, "--json"),
+        (0, "lint", other, "--json"),
+        (0, "count", other),
+        (0, "window", other, "--model", "gpt-4o"),
+        (2, "window", other, "--model", "gpt-4o", "--budget", "9"),
+        (2, "window", f"{folder.as_uri()}/no.jsonl?sig=SECRET", "--model", "gpt-4o", "--json"),
+    ):
+        ran = command(*map(str, arguments), code=int(code))
+        assert ran.out + ran.err
+        told += [ran.out, ran.err]
+    assert not [text for text in told if "SECRET" in text]
+
+
+def test_an_interrupted_run_keeps_no_query(tmp_path: Path) -> None:
+    class StopError(Exception):
+        pass
+
+    def stop(_: object) -> None:
+        raise StopError
+
+    (tmp_path / "in.jsonl").write_bytes(lines(HISTORIES))
+    url = f"{(tmp_path / 'in.jsonl').as_uri()}?sig=SECRET"
+    out = f"{(tmp_path / 'out.jsonl').as_uri()}?sig=SECRET"
+    with pytest.raises(StopError):
+        rewrite(url, out, model="gpt-4o", staging=tmp_path / "staging", progress=stop)
+    left = [path for path in (tmp_path / "staging").rglob("*") if path.is_file()]
+    assert any(path.name.endswith(".resume.json") for path in left)
+    assert not [path for path in left if "SECRET" in path.name + path.read_text("utf-8")]
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("https://host/a/b.jsonl?sig=x", "https://host/a/b.jsonl"),
+        ("https://host?sig=x", "https://host"),
+        ("s3://name:word@bucket/key", "s3://bucket/key"),
+        ("s3://name:w@rd@bucket/key@2?x=/y@z", "s3://bucket/key@2"),
+        ("simplecache::https://name@host/a?sig=x", "simplecache::https://host/a"),
+        ("/local/what?.jsonl", "/local/what?.jsonl"),
+        ("-", "-"),
+    ],
+)
+def test_a_url_as_it_may_be_told(url: str, told: str) -> None:
+    assert _remote.without_query(url) == told

@@ -9,10 +9,10 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel import models
-from satchel._ray import in_order, sent
+from satchel._ray import in_order, named, sent
 from satchel._remote import size_of
 from satchel.batch.options import settings
 from satchel.batch.recorded import recording
@@ -105,6 +105,10 @@ class _Reader:
             after = replace(unit.after, file=unit.after.file + self.first)
             yield pickle.dumps((unit.source, after, unit.size, unit.on_disk, unit.work()))
 
+    def told(self) -> str:
+        """The files."""
+        return named(self.files)
+
 
 @dataclass(frozen=True, slots=True)
 class _Work:
@@ -117,6 +121,19 @@ class _Work:
         source, after, size, on_disk, call = pickle.loads(row)  # noqa: S301 - pickled by this run
         output = call.on(_rewriter(self.options))
         return pickle.dumps((source, after, size, on_disk, output))
+
+    def told(self, row: bytes) -> str:
+        """The file, and the lines or rows of it that the unit has."""
+        after: Place
+        call: Call
+        source, after, _, _, call = pickle.loads(row)  # noqa: S301 - pickled by this run
+        match call.method:
+            case "lines":
+                return f"{source}, lines {call.arguments[2]:,} to {after.line - 1:,}"
+            case "rows":
+                return f"{source}, rows {call.arguments[5]:,} to {after.line - 1:,}"
+            case _:
+                return cast("str", source)
 
 
 @lru_cache(maxsize=1)

@@ -1,8 +1,10 @@
 """Satchel's memory over any store of LangGraph: what an application has already is enough.
 
-A store of LangGraph keeps JSON under labels and compares nothing that matters here: so every row is
-looked at again for whether it lies in the scope, and words and vectors are ranked in this process.
-A recall reads its scope as a whole; that suits some thousand memories a namespace.
+A store of LangGraph keeps JSON under labels, and finds by label and equality: a write asks it for
+the rows under the same key or of the same session, a look-up for those that are meant. Every row is
+looked at again for whether it lies in the scope. Words and vectors are ranked in this process: a
+recall reads its scope, page by page, and keeps it in columns until somebody writes, which each
+write says in one small item of its own; that suits some ten thousand memories a namespace.
 """
 
 # Parts of the package that are not its public face.
@@ -12,10 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import time
+from collections import OrderedDict
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote
+from uuid import uuid4
 
 import numpy as np
 from langgraph.store.base import BaseStore, GetOp, PutOp, SearchOp
@@ -57,8 +62,11 @@ __all__ = ["StoreMemories", "open_memory"]
 _ROOT: Final = ("satchel", "memories")
 _IDS: Final = ("satchel", "ids")
 _ABOUT: Final = ("satchel", "about")
+_STAMP: Final = "stamp"
 _PAGE: Final = 500
 _MOST_KNOWN: Final = 100_000
+_MOST_RESIDENT: Final = 8
+"""Scopes that are kept in columns."""
 
 
 def open_memory(
@@ -134,6 +142,8 @@ class StoreMemories:
         self._is_sync = False
         # Where the rows are that were seen last, by their number.
         self._known: Final[dict[int, tuple[Namespace, str]]] = {}
+        # Scopes as they were read, with the stamp that stood before.
+        self._residents: Final[OrderedDict[bytes, tuple[object, Resident]]] = OrderedDict()
 
     async def footing(self) -> Footing | None:
         """See `MemoryBackend.footing`."""
@@ -156,12 +166,7 @@ class StoreMemories:
             for draft, found in zip(drafts, await self._do(asked), strict=True):
                 if found is not None and tuple(found.value["at"]) != draft.item.namespace:
                     raise id_taken()
-            rows: dict[str, _Row] = {}
-            for namespace in dict.fromkeys(draft.item.namespace for draft in drafts):
-                scope = Scope.of(namespace)
-                for row in await self._rows(scope):
-                    if row.path == scope.start:
-                        rows[row.draft.item.id] = row
+            rows = await self._touched(drafts)
             changed: dict[str, _Row] = {}
             for draft in drafts:
                 self._settle_one(draft, rows, changed)
@@ -174,7 +179,7 @@ class StoreMemories:
         """See `MemoryBackend.find`."""
         found = [
             (row.number, row.draft.item)
-            for row in await self._rows(selection.scope)
+            for row in await self._selected(selection)
             if row.number > after
             and selection.takes(row.draft.item, row.path)
             and (filters is None or filters.takes(row.draft.item))
@@ -186,7 +191,7 @@ class StoreMemories:
         async with self._writing():
             gone = [
                 row
-                for row in await self._rows(selection.scope)
+                for row in await self._selected(selection)
                 if selection.takes(row.draft.item, row.path)
             ]
             ops: list[PutOp] = []
@@ -195,7 +200,8 @@ class StoreMemories:
                 ops.append(PutOp(_labels(item.namespace), _key(item.id), None))
                 ops.append(PutOp(_IDS, item.id, None))
                 self._known.pop(row.number, None)
-            await self._do(ops)
+            if ops:
+                await self._do([*ops, _stamped()])
             return len(gone)
 
     async def statistics(self, scope: Scope, terms: Sequence[str]) -> Statistics:
@@ -266,45 +272,108 @@ class StoreMemories:
             message = f"the store of LangGraph raised {type(error).__name__}"
             raise StoreError(message, code="store_failed") from error
 
-    async def _rows(self, scope: Scope | None) -> list[_Row]:
-        """The rows of a scope by their number; of all without one."""
+    async def _rows(self, scope: Scope | None, equal: dict[str, str] | None = None) -> list[_Row]:
+        """The rows of a scope by their number; of all without one.
+
+        ``equal`` has fields of `_value_of` that the store is to compare.
+        """
         prefix = _ROOT if scope is None else _labels(_namespace_of(scope.start))
         found: dict[int, _Row] = {}
         offset = 0
         while True:
-            op = SearchOp(prefix, limit=_PAGE, offset=offset, refresh_ttl=False)
+            op = SearchOp(
+                prefix, filter=equal or None, limit=_PAGE, offset=offset, refresh_ttl=False
+            )
             [page] = await self._do([op])
-            for item in page:
-                row = _row_of(item.value)
+            # Reading a page of rows takes milliseconds.
+            for row in await asyncio.to_thread(_rows_of, page):
                 # Some stores take the beginning of a label for the label.
                 if scope is None or scope.holds(row.path):
                     found[row.number] = row
             if len(page) < _PAGE:
                 break
             offset += len(page)
-        for number, row in found.items():
-            self._known[number] = (row.draft.item.namespace, row.draft.item.id)
+        self._note(found.values())
+        return [found[number] for number in sorted(found)]
+
+    def _note(self, rows: Iterable[_Row]) -> None:
+        for row in rows:
+            self._known[row.number] = (row.draft.item.namespace, row.draft.item.id)
         while len(self._known) > _MOST_KNOWN:
             del self._known[next(iter(self._known))]
-        return [found[number] for number in sorted(found)]
+
+    async def _selected(self, selection: Selection) -> list[_Row]:
+        """The rows that may be meant, as few as the store can tell."""
+        if selection.ids is not None:
+            named = await self._do([GetOp(_IDS, name) for name in selection.ids])
+            places = [
+                (tuple(cast("list[str]", found.value["at"])), name)
+                for name, found in zip(selection.ids, named, strict=True)
+                if found is not None
+            ]
+            return await self._at(dict.fromkeys(places))
+        equal = {
+            name: _digest(told)
+            for name, told in (
+                ("key", selection.key),
+                ("session", selection.session_id),
+                ("user", selection.user_id),
+            )
+            if told is not None
+        }
+        return await self._rows(selection.scope, equal)
+
+    async def _at(self, places: Iterable[tuple[Namespace, str]]) -> list[_Row]:
+        """The rows at these places that are there, by their number."""
+        asked = [GetOp(_labels(where), _key(name), refresh_ttl=False) for where, name in places]
+        found = _rows_of(one for one in await self._do(asked) if one is not None)
+        self._note(found)
+        return sorted(found, key=lambda row: row.number)
+
+    async def _touched(self, drafts: Sequence[Draft]) -> dict[str, _Row]:
+        """The rows that these drafts replace, supersede or follow, by their id."""
+        items = [draft.item for draft in drafts]
+        rows = await self._at(dict.fromkeys((item.namespace, item.id) for item in items))
+        wanted: dict[tuple[Namespace, str, str], None] = {}
+        for item in items:
+            if item.key is not None:
+                wanted[item.namespace, "key", item.key] = None
+            if item.kind == "episodic":
+                wanted[item.namespace, "session", item.source.session_id or ""] = None
+        for namespace, name, told in wanted:
+            scope = Scope.of(namespace)
+            rows += [
+                row
+                for row in await self._rows(scope, {name: _digest(told)})
+                if row.path == scope.start
+            ]
+        return {row.draft.item.id: row for row in rows}
 
     async def _numbered(self, numbers: Sequence[int]) -> dict[int, _Row]:
         if any(number not in self._known for number in numbers):
             await self._rows(None)
         places = [self._known[number] for number in numbers if number in self._known]
-        asked = [GetOp(_labels(where), _key(name), refresh_ttl=False) for where, name in places]
-        rows = [_row_of(one.value) for one in await self._do(asked) if one is not None]
-        return {row.number: row for row in rows}
+        return {row.number: row for row in await self._at(places)}
 
     async def _resident(self, scope: Scope) -> Resident:
-        rows = await self._rows(scope)
+        """The scope in columns: as it was read last, if nobody wrote since."""
+        # Asked before the rows are read: what is written meanwhile brings another one.
+        [found] = await self._do([GetOp(_ABOUT, _STAMP)])
+        stamp: object = None if found is None else found.value["token"]
+        known = self._residents.pop(scope.start, None)
+        if known is None or known[0] != stamp:
+            rows = await self._rows(scope)
 
-        def made() -> Resident:
-            resident = Resident()
-            resident.add(row.columns() for row in rows)
-            return resident
+            def made() -> Resident:
+                resident = Resident()
+                resident.add(row.columns() for row in rows)
+                return resident
 
-        return await asyncio.to_thread(made)
+            known = stamp, await asyncio.to_thread(made)
+        self._residents[scope.start] = known
+        while len(self._residents) > _MOST_RESIDENT:
+            self._residents.popitem(last=False)
+        return known[1]
 
     def _settle_one(self, draft: Draft, rows: dict[str, _Row], changed: dict[str, _Row]) -> None:
         others = [
@@ -335,7 +404,22 @@ class StoreMemories:
             where = _labels(item.namespace)
             ops.append(PutOp(where, _key(item.id), _value_of(row), index=False))
             ops.append(PutOp(_IDS, item.id, {"at": list(item.namespace)}, index=False))
-        await self._do([*ops, *more])
+        # Last, so that no reader finds it before the rows.
+        await self._do([*ops, *more, _stamped()])
+
+
+def _stamped() -> PutOp:
+    """What tells readers that somebody wrote."""
+    return PutOp(_ABOUT, _STAMP, {"token": uuid4().hex}, index=False)
+
+
+def _digest(told: str) -> str:
+    """A text as a store of any kind can compare it."""
+    return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _rows_of(items: Iterable[Any]) -> list[_Row]:
+    return [_row_of(item.value) for item in items]
 
 
 def _next_place(item: MemoryItem, rows: dict[str, _Row]) -> int | None:
@@ -370,9 +454,14 @@ def _value_of(row: _Row) -> dict[str, Any]:
     draft = row.draft
     vector = draft.vector
     fields = asdict(draft.item)
+    item = draft.item
     return {
         "number": row.number,
         "place": row.place,
+        # What a store is asked to compare.
+        "key": None if item.key is None else _digest(item.key),
+        "session": _digest(item.source.session_id or ""),
+        "user": None if item.user_id is None else _digest(item.user_id),
         # As text, so that whatever the store does to JSON does nothing to it.
         "item": base64.b64encode(encode(fields)).decode(),
         "terms": base64.b64encode(encode(list(draft.terms))).decode(),

@@ -302,8 +302,10 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
         previous = None if due.running is None else due.running["summary"]
         covers = (due.places[0], due.places[-1] + 1)
         try:
+            # Counting and whatever the caller's redactor does take their time off the event loop.
+            chat = await asyncio.to_thread(chat_of, due.messages)
             written = await write_summary(
-                chat_of(due.messages),
+                chat,
                 "openai",
                 first=due.places[0],
                 previous=previous,
@@ -313,16 +315,19 @@ class SummaryNode(Runnable[Any, dict[str, Any]]):
                 patience=self._patience,
             )
             if self._redactor is not None:
-                written = redacted(written, self._redactor, self._counter, self._max_tokens)
+                written = await asyncio.to_thread(
+                    redacted, written, self._redactor, self._counter, self._max_tokens
+                )
         except SummaryError as error:
             failure = Attempt(summarizer="all", code=error.code, message=str(error))
             self._tell(CompactionReport(outcome="failed", covers=covers, failures=(failure,)))
             return None
+        covered = await asyncio.to_thread(self._tokens, due.messages)
         self._tell(
             CompactionReport(
                 outcome="summarized",
                 covers=covers,
-                freed_tokens=self._tokens(due.messages) - written.tokens,
+                freed_tokens=covered - written.tokens,
                 summary_tokens=written.tokens,
                 summarizer=written.summarizer,
                 requests=written.requests,

@@ -150,7 +150,7 @@ class RunResult:
     """One recorded run under every policy.
 
     Attributes:
-        source: path of the file.
+        source: path of the file, or its URL without a query.
         index: which conversation of the file it is, from 0.
         format: what kind of file it comes from.
         dialect: dialect of its messages.

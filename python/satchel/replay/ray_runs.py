@@ -7,11 +7,11 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from satchel._ray import in_order
+from satchel._ray import in_order, named
 from satchel._remote import size_of
 from satchel.batch.ray_units import groups
 from satchel.errors import SatchelError
-from satchel.reading import TranscriptWarning, read_transcripts
+from satchel.reading import TranscriptWarning
 from satchel.replay.sampling import sampled
 
 if TYPE_CHECKING:
@@ -33,13 +33,17 @@ OnError = Literal["raise", "skip"]
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What comes out of a reader, and later out of the work: one of the first four, and bytes."""
+    """What comes out of a reader, and later out of the work: one of the first four, and bytes.
+
+    ``file`` is the number of the file.
+    """
 
     run: Transcript | None = None
     found: RunResult | Skipped | None = None
     warning: str | None = None
     error: SatchelError | None = None
     bytes_read: int = 0
+    file: int = 0
 
 
 def ray_runs(
@@ -51,8 +55,8 @@ def ray_runs(
     sample: Sample | None,
     tasks: int | None,
     count_bytes: Callable[[int], None],
-) -> Generator[RunResult | Skipped]:
-    """What the replay of each run found, in the order of the files.
+) -> Generator[tuple[int, RunResult | Skipped]]:
+    """What the replay of each run found, in the order of the files; and the number of its file.
 
     Raises:
         InputError: with ``on_error="raise"`` what is wrong with the first file that is.
@@ -72,7 +76,7 @@ def ray_runs(
         if row.warning is not None:
             warnings.warn(row.warning, TranscriptWarning, stacklevel=2)
         if row.found is not None:
-            yield row.found
+            yield row.file, row.found
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +93,26 @@ class _Reader:
         read: list[int] = []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            runs = read_transcripts(
-                self.files, format=self.file_format, on_error=self.on_error, on_read=read.append
+            runs = sampled(
+                self.files,
+                self.sample,
+                file_format=self.file_format,
+                on_error=self.on_error,
+                on_read=read.append,
+                first=self.first,
             )
-            if self.sample is not None:
-                runs = sampled(runs, self.sample, self.files, self.first)
             try:
-                for run in runs:
+                for file, run in runs:
                     yield from _warnings(caught)
-                    yield pickle.dumps(_Row(run=run, bytes_read=_taken(read)))
+                    yield pickle.dumps(_Row(run=run, bytes_read=_taken(read), file=file))
             except SatchelError as error:
                 yield pickle.dumps(_Row(error=error))
             yield from _warnings(caught)
             yield pickle.dumps(_Row(bytes_read=_taken(read)))
+
+    def told(self) -> str:
+        """The files."""
+        return named(self.files)
 
 
 def _warnings(caught: list[warnings.WarningMessage]) -> Iterator[bytes]:
@@ -130,4 +141,9 @@ class _Work:
         if row.run is None:
             return told
         _, found = replayed(row.run, self.settings)
-        return pickle.dumps(_Row(found=found, bytes_read=row.bytes_read))
+        return pickle.dumps(_Row(found=found, bytes_read=row.bytes_read, file=row.file))
+
+    def told(self, row: bytes) -> str:
+        """The run, by its place."""
+        run = pickle.loads(row).run  # noqa: S301 - pickled by this run
+        return "what was read" if run is None else f"{run.source}, conversation {run.index + 1:,}"

@@ -145,14 +145,18 @@ def run(
                     tasks=threads,
                     count_bytes=replays.count_bytes,
                 ),
+                files,
                 format,
             )
         else:
-            transcripts = read_transcripts(
-                files, format=format, on_error=on_error, on_read=replays.count_bytes
+            numbered = sampled(
+                files,
+                chosen,
+                file_format=format,
+                on_error=on_error,
+                on_read=replays.count_bytes,
             )
-            if chosen is not None:
-                transcripts = sampled(transcripts, chosen, files)
+            transcripts = (transcript for _, transcript in numbered)
             found = replays.play(transcripts, threads or os.cpu_count() or 1)
     return ReplayReport(
         runs=tuple(one for one in found if isinstance(one, RunResult)),
@@ -200,13 +204,18 @@ class _Replays:
         return [detailed.get(order, self._found[order]) for order in sorted(self._found)]
 
     def gather(
-        self, found: Generator[RunResult | Skipped], file_format: Format | Literal["auto"]
+        self,
+        found: Generator[tuple[int, RunResult | Skipped]],
+        files: Sequence[str],
+        file_format: Format | Literal["auto"],
     ) -> list[RunResult | Skipped]:
         """What was found elsewhere; the longest runs are read again for their pictures."""
         taken: list[RunResult | Skipped] = []
+        numbers: list[int] = []
         with closing(found):  # what works elsewhere ends with this, whatever ends it
-            for one in found:
+            for number, one in found:
                 taken.append(one)
+                numbers.append(number)
                 if self._progress is not None:
                     self._progress(Progress(len(taken), self._bytes_read, one))
         runs = [(one, order) for order, one in enumerate(taken) if isinstance(one, RunResult)]
@@ -214,7 +223,7 @@ class _Replays:
         for one, order in longest:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # they were told before
-                again = read_transcripts(one.source, format=file_format, on_error="skip")
+                again = read_transcripts(files[numbers[order]], format=file_format, on_error="skip")
                 transcript = next((run for run in again if run.index == one.index), None)
             if transcript is not None:
                 loaded, _ = replayed(transcript, self._work)

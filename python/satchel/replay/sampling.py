@@ -19,7 +19,7 @@ from satchel.errors import InputError
 from satchel.reading import read_transcripts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Literal
 
     from satchel.reading import Format, Transcript
@@ -72,9 +72,8 @@ def sample_of(
         with warnings.catch_warnings():
             # What cannot be read is told when the sample itself is read.
             warnings.simplefilter("ignore")
-            everything = read_transcripts(files, format=file_format, on_error="skip")
-            numbers = _numbers(files)
-            lots = (_lot(seed, numbers[found.source], found.index) for found in everything)
+            everything = sampled(files, None, file_format=file_format, on_error="skip")
+            lots = (_lot(seed, file, found.index) for file, found in everything)
             chosen = heapq.nsmallest(wanted, lots)
         return Sample(seed, _ALL if len(chosen) < wanted else chosen[-1] + 1)
     share = fraction("sample", sample)
@@ -85,20 +84,35 @@ def sample_of(
 
 
 def sampled(
-    transcripts: Iterator[Transcript], sample: Sample, files: Sequence[str], first: int = 0
-) -> Iterator[Transcript]:
-    """The runs that are in the sample; ``first`` is the number of the first of these files."""
-    numbers = _numbers(files)
-    return (
-        found for found in transcripts if sample.takes(numbers[found.source] + first, found.index)
-    )
+    files: Sequence[str],
+    sample: Sample | None,
+    *,
+    file_format: Format | Literal["auto"],
+    on_error: Literal["raise", "skip"],
+    on_read: Callable[[int], None] | None = None,
+    first: int = 0,
+) -> Iterator[tuple[int, Transcript]]:
+    """The runs of these files that are in the sample, each with the number of its file.
 
+    A run does not tell its file: what it was read from may be a URL with a signature, which must
+    stand nowhere.
 
-def _numbers(files: Sequence[str]) -> dict[str, int]:
-    numbers: dict[str, int] = {}
-    for number, file in enumerate(files):
-        numbers.setdefault(file, number)
-    return numbers
+    Args:
+        files: paths and URLs.
+        sample: which runs; None for all.
+        file_format: as in `read_transcripts`, like ``on_error`` and ``on_read``.
+        on_error: see there.
+        on_read: see there.
+        first: the number of the first of these files.
+
+    Raises:
+        InputError: as `read_transcripts`.
+    """
+    for number, file in enumerate(files, first):
+        runs = read_transcripts(file, format=file_format, on_error=on_error, on_read=on_read)
+        for found in runs:
+            if sample is None or sample.takes(number, found.index):
+                yield number, found
 
 
 def _lot(seed: int, file: int, index: int) -> int:

@@ -166,7 +166,7 @@ async def write_summary(
     source_tokens = int((await asyncio.to_thread(counter.count_many, elements)).sum())
     source_tokens += len(elements)
     if previous is not None:
-        source_tokens += counter.count(previous)
+        source_tokens += await asyncio.to_thread(counter.count, previous)
     request = SummaryRequest(
         transcript="",
         previous=previous,
@@ -188,7 +188,7 @@ async def write_summary(
             return Written(
                 text=text,
                 summarizer=_name(summarizer),
-                tokens=counter.count(text),
+                tokens=await asyncio.to_thread(counter.count, text),
                 source_tokens=source_tokens,
                 requests=journal.requests,
                 failures=tuple(journal.failures),
@@ -239,7 +239,7 @@ async def _ask(  # noqa: PLR0917 - one step of a loop, in a file of its own topi
             return None
         if not is_own:
             await asyncio.to_thread(_check, text, request, elements, source_tokens)
-        if not request.counter.fits(text, request.max_tokens):
+        if not await asyncio.to_thread(request.counter.fits, text, request.max_tokens):
             text = await _shortened(summarizer, request, text, patience, journal)
     except SummaryError as error:
         journal.failures.append(
@@ -277,7 +277,7 @@ async def _ask_live(  # noqa: PLR0917 - as `_ask`
             message = "it went on with the conversation instead of writing the summary"
             raise SummaryError(message, code="summary_malformed")  # noqa: TRY301 - one way out
         await asyncio.to_thread(_check, text, request, elements, source_tokens)
-        if not request.counter.fits(text, request.max_tokens):
+        if not await asyncio.to_thread(request.counter.fits, text, request.max_tokens):
             text = await _shortened(summarizer, request, text, patience, journal)
     except SummaryError as error:
         name = f"{_name(summarizer)}, at the end of the conversation"
@@ -374,12 +374,12 @@ async def _shortened(
             journal.failures.append(
                 Attempt(summarizer=_name(summarizer), code=error.code, message=str(error))
             )
-    if request.counter.fits(shorter, request.max_tokens):
+    if await asyncio.to_thread(request.counter.fits, shorter, request.max_tokens):
         return shorter
     best = await asyncio.to_thread(
         extract, replace(request, transcript="", previous=shorter, focus=None)
     )
-    return best or request.counter.truncate(shorter, request.max_tokens)
+    return best or await asyncio.to_thread(request.counter.truncate, shorter, request.max_tokens)
 
 
 def _check(text: str, request: SummaryRequest, elements: Sequence[str], source_tokens: int) -> None:
