@@ -88,9 +88,8 @@ fn plain_bytes(word: [u8; 8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     // The sign bit of each byte that is below `least`: bytes above the first of them may be wrong,
     // which nobody asks for.
-    let below = |word: u64, least: u8| {
-        word.wrapping_sub(ONES * u64::from(least)) & !word & (ONES * 0x80)
-    };
+    let below =
+        |word: u64, least: u8| word.wrapping_sub(ONES * u64::from(least)) & !word & (ONES * 0x80);
     let word = u64::from_le_bytes(word);
     let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     let special = equal(b'"') | equal(b'\\') | below(word, 0x20);
@@ -291,10 +290,9 @@ impl Parser<'_> {
         };
         match unit {
             0..0x80 => out.push(unit as u8),
-            0x80..0x800 => out.extend_from_slice(&[
-                0xC0 | (unit >> 6) as u8,
-                0x80 | (unit & 0x3F) as u8,
-            ]),
+            0x80..0x800 => {
+                out.extend_from_slice(&[0xC0 | (unit >> 6) as u8, 0x80 | (unit & 0x3F) as u8]);
+            }
             0xD800..0xDC00 => {
                 let low = self.unit(self.at + 6);
                 if let Some(both) = low.and_then(|low| pair(unit, low)) {
@@ -312,16 +310,13 @@ impl Parser<'_> {
 
     /// The UTF-16 unit of the escape at `at`.
     fn unit(&self, at: usize) -> Option<u16> {
-        let [b'\\', b'u', digits @ ..] = self.bytes.get(at..)?.first_chunk::<6>()? else {
+        let [b'\\', b'u', a, b, c, d] = *self.bytes.get(at..)?.first_chunk()? else {
             return None;
         };
-        let values = digits.map(|digit| HEX[usize::from(digit)]);
-        let is_hex = values.iter().fold(0, |all, value| all | value) < 16;
-        is_hex.then(|| {
-            values
-                .iter()
-                .fold(0, |unit, value| (unit << 4) | u16::from(*value))
-        })
+        let value = |digit: u8| HEX[usize::from(digit)];
+        let (a, b, c, d) = (value(a), value(b), value(c), value(d));
+        let is_hex = a | b | c | d < 16;
+        is_hex.then(|| u16::from_be_bytes([a << 4 | b, c << 4 | d]))
     }
 
     fn list(&mut self, depth: usize) -> Result<Json, JsonError> {
