@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "Unit", "units"]
 
-_PIECE: Final = 1 << 20
+_HEAD: Final = 1 << 20
+_PIECE: Final = 1 << 18
+"""Bytes of one reading: larger ones get memory that is new to the process each time."""
 _STRETCH: Final = 1 << 19
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
@@ -84,7 +86,7 @@ class _Cutting:
     def units(self) -> Iterator[Unit]:
         with _opened(self._source) as (stream, at_disk):
             self._at_disk = at_disk
-            head = _read(stream, _PIECE, self._source)
+            head = _read(stream, _HEAD, self._source)
             if head.startswith(_PARQUET):
                 yield from self._rows()
                 return
@@ -120,26 +122,33 @@ class _Cutting:
             head = _read(stream, _PIECE, self._source)
         if offset:
             self._told = self._at_disk()
-        held = bytearray(head[past:])
-        while True:
-            # A stretch goes to the end of the line in which a fixed number of bytes is reached,
-            # however the file is read.
-            searched = _STRETCH - 1
-            while (found := held.find(b"\n", searched)) < 0:
-                searched = max(searched, len(held))
-                more = _read(stream, _PIECE, self._source)
-                if not more:
-                    break
-                held += more
-            cut = found + 1 if found >= 0 else len(held)
-            if not cut:
-                return
-            stretch = bytes(memoryview(held)[:cut])
-            del held[:cut]
-            first, line = line, line + stretch.count(b"\n")
-            offset += cut
+        for stretch in self._stretches(head, past, stream):
+            first, line = line, line + _core.line_ends_of(stretch)
+            offset += len(stretch)
             work = self._lines_work(stretch, first)
-            yield self._unit(work, Place(self._place.file, offset, line), cut)
+            yield self._unit(work, Place(self._place.file, offset, line), len(stretch))
+
+    def _stretches(self, piece: bytes, start: int, stream: BinaryIO) -> Iterator[bytes]:
+        """What follows byte ``start`` of a piece of the file, each byte copied once.
+
+        A stretch goes to the end of the line in which a fixed number of bytes is reached, however
+        the file is read.
+        """
+        before: list[memoryview] = []
+        size = 0
+        while True:
+            found = piece.find(b"\n", start + max(0, _STRETCH - 1 - size))
+            if found >= 0:
+                yield b"".join((*before, memoryview(piece)[start : found + 1]))
+                start, size, before = found + 1, 0, []
+                continue
+            before.append(memoryview(piece)[start:])
+            size += len(piece) - start
+            piece, start = _read(stream, _PIECE, self._source), 0
+            if not piece:
+                if size:
+                    yield b"".join(before)
+                return
 
     def _lines_work(self, stretch: bytes, line: int) -> Callable[[], Output]:
         settings, source, columns = self._settings, self._name, self._columns
