@@ -36,7 +36,6 @@ __all__ = [
     "has_rows_of",
     "identifiers_of",
     "likelihood_rows",
-    "line_ends_of",
     "lint_rows",
     "lint_rules",
     "prune_tool_outputs",
@@ -631,9 +630,6 @@ class WorkingSet:
         """What happened to each step, or to the step of one message."""
     def columns(self) -> dict[str, Any]:
         """The same as numpy arrays by name, one entry per step."""
-
-def line_ends_of(stretch: bytes) -> int:
-    """How many lines end in a stretch of a file."""
 
 def has_rows_of(head: bytes, file_format: str | None) -> bool:
     """Whether a file that begins like this has a conversation a line.

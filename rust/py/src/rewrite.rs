@@ -10,7 +10,7 @@ use satchel_core::dialect::Dialect;
 use satchel_core::error::{Error, ErrorKind, Result};
 use satchel_core::policy::Policy;
 use satchel_core::readers::json::{Json, parse};
-use satchel_core::readers::{Format, Item, Problem, Reader, has_rows, line_ends, read_value};
+use satchel_core::readers::{Format, Item, Problem, Reader, has_rows, read_value};
 use satchel_core::replay::Limit;
 use satchel_core::rewrite::{At, Form, Lines, Options, Output, Price, Rejected};
 use satchel_core::strategy::price::Prices;
@@ -35,16 +35,6 @@ pub(crate) fn has_rows_of(
 ) -> PyResult<bool> {
     let format = format_of(file_format).map_err(PyError)?;
     run(py, || Ok(has_rows(&head, format)))
-}
-
-/// How many lines end in a stretch of a file.
-#[pyfunction]
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "arguments as Python gives them"
-)]
-pub(crate) fn line_ends_of(stretch: PyBackedBytes) -> usize {
-    line_ends(&stretch)
 }
 
 /// Texts one after the other, and where each begins.

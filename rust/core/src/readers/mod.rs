@@ -53,7 +53,7 @@ use std::fmt;
 use crate::error::{Error, ErrorKind, Result};
 use json::Json;
 
-pub use stream::{Reader, has_rows, line_ends};
+pub use stream::{Reader, has_rows};
 pub use usage::Usage;
 
 /// What kind of file a conversation comes from.

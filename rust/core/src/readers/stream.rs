@@ -425,11 +425,6 @@ pub fn has_rows(head: &[u8], format: Option<Format>) -> bool {
     parsed(first).is_err() && lines.next().is_some_and(is_row) && lines.next().is_some_and(is_row)
 }
 
-/// How many lines end in a stretch of a file.
-pub fn line_ends(bytes: &[u8]) -> usize {
-    memchr::memchr_iter(b'\n', bytes).count()
-}
-
 /// What is wrong with a line among messages.
 fn no_message(value: &Json) -> Option<String> {
     if !is_message(value) || value.has("messages") {
@@ -485,5 +480,5 @@ fn not_json(text: &str, error: JsonError) -> (usize, String) {
 }
 
 fn lines_before(text: &[u8], at: usize) -> usize {
-    line_ends(text.get(..at).unwrap_or(text))
+    memchr::memchr_iter(b'\n', text.get(..at).unwrap_or(text)).count()
 }
