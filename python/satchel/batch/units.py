@@ -32,6 +32,8 @@ __all__ = ["Place", "Unit", "units"]
 _HEAD: Final = 1 << 20
 _PIECE: Final = 1 << 18
 """Bytes of one reading: larger ones get memory that is new to the process each time."""
+_LONG: Final = 33 << 20
+"""Bytes of one reading of what is not divided: memory of this size goes back at once when freed."""
 _STRETCH: Final = 1 << 19
 _LINE_FEED: Final = ord("\n")
 _GZIP: Final = b"\x1f\x8b"
@@ -89,16 +91,20 @@ class _Cutting:
     def units(self) -> Iterator[Unit]:
         with _opened(self._source) as (stream, at_disk):
             self._at_disk = at_disk
-            head = _read(stream, _HEAD, self._source)
-            if head.startswith(_PARQUET):
+            pieces = [_read(stream, _HEAD, self._source)]
+            if pieces[0].startswith(_PARQUET):
                 yield from self._rows()
                 return
-            while b"\n" not in head and (more := _read(stream, _PIECE, self._source)):
-                head += more
+            while b"\n" not in pieces[-1] and (more := _read(stream, _LONG, self._source)):
+                pieces.append(more)
+            # Without a second line there is nothing to divide.
+            head = b"".join(pieces) if b"\n" in pieces[-1] else b""
             if _core.has_rows_of(head, self._settings.file_format):
+                del pieces
                 yield from self._lines(head, stream)
             else:
-                yield self._whole(head, stream)
+                del head
+                yield self._whole(pieces, stream)
 
     def failed(self, error: InputError) -> Unit:
         """The rest of the file cannot be read: a reject."""
@@ -160,11 +166,10 @@ class _Cutting:
             stretch, source, line, settings.file_format, columns=columns
         )
 
-    def _whole(self, head: bytes, stream: BinaryIO) -> Unit:
+    def _whole(self, pieces: list[bytes], stream: BinaryIO) -> Unit:
         """The whole file, which is read here: its size bounds the memory."""
         reader = self._reader()
-        pieces = [head]
-        while piece := _read(stream, _PIECE, self._source):
+        while piece := _read(stream, _LONG, self._source):
             pieces.append(piece)
         size = sum(map(len, pieces))
         pieces.reverse()
