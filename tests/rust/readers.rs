@@ -370,3 +370,34 @@ proptest! {
         }
     }
 }
+
+/// Runs between escapes are looked at by the word: every length of a run, before and after each kind.
+#[test]
+fn strings_with_escapes_at_every_place() {
+    for before in 0..80 {
+        for (escape, said) in [
+            ("\\\"", "\""),
+            ("\\n", "\n"),
+            ("\\u0041", "A"),
+            ("\\u00e9", "é"),
+            ("\\ud55C", "한"),
+            ("\\ud83d\\ude00", "😀"),
+        ] {
+            for after in [0, 1, 7, 8, 9, 49, 60] {
+                let (front, back) = (
+                    "é".repeat(before / 2) + &"x".repeat(before % 2),
+                    "y".repeat(after),
+                );
+                let text = format!("[\"{front}{escape}{escape}{back}\", 1]");
+                let expected = format!("{front}{said}{said}{back}");
+                let found = parse(&text).unwrap();
+                assert_eq!(found.items()[0].as_str(), Some(expected.as_str()), "{text}");
+            }
+        }
+        let front = "x".repeat(before);
+        let error = parse(&format!("[\"{front}\u{1f}\"]")).unwrap_err();
+        assert_eq!(error.at, before + 2);
+        let error = parse(&format!("[\"{front}\\u12g4\"]")).unwrap_err();
+        assert_eq!(error.at, before + 2);
+    }
+}

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
+import numpy as np
+
 from satchel import _core
 from satchel._remote import is_remote, opened_remote, without_query
 from satchel.batch.arrow import Texts, needed, parquet_batches, text_columns
@@ -27,8 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "Unit", "units"]
 
-_PIECE: Final = 1 << 20
+_HEAD: Final = 1 << 20
+_PIECE: Final = 1 << 18
+"""Bytes of one reading: larger ones get memory that is new to the process each time."""
+_LONG: Final = 33 << 20
+"""Bytes of one reading of what is not divided: memory of this size goes back at once when freed."""
 _STRETCH: Final = 1 << 19
+_LINE_FEED: Final = ord("\n")
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _PARQUET: Final = b"PAR1"
@@ -84,16 +91,20 @@ class _Cutting:
     def units(self) -> Iterator[Unit]:
         with _opened(self._source) as (stream, at_disk):
             self._at_disk = at_disk
-            head = _read(stream, _PIECE, self._source)
-            if head.startswith(_PARQUET):
+            pieces = [_read(stream, _HEAD, self._source)]
+            if pieces[0].startswith(_PARQUET):
                 yield from self._rows()
                 return
-            while b"\n" not in head and (more := _read(stream, _PIECE, self._source)):
-                head += more
+            while b"\n" not in pieces[-1] and (more := _read(stream, _LONG, self._source)):
+                pieces.append(more)
+            # Without a second line there is nothing to divide.
+            head = b"".join(pieces) if b"\n" in pieces[-1] else b""
             if _core.has_rows_of(head, self._settings.file_format):
+                del pieces
                 yield from self._lines(head, stream)
             else:
-                yield self._whole(head, stream)
+                del head
+                yield self._whole(pieces, stream)
 
     def failed(self, error: InputError) -> Unit:
         """The rest of the file cannot be read: a reject."""
@@ -120,26 +131,34 @@ class _Cutting:
             head = _read(stream, _PIECE, self._source)
         if offset:
             self._told = self._at_disk()
-        held = bytearray(head[past:])
-        while True:
-            # A stretch goes to the end of the line in which a fixed number of bytes is reached,
-            # however the file is read.
-            searched = _STRETCH - 1
-            while (found := held.find(b"\n", searched)) < 0:
-                searched = max(searched, len(held))
-                more = _read(stream, _PIECE, self._source)
-                if not more:
-                    break
-                held += more
-            cut = found + 1 if found >= 0 else len(held)
-            if not cut:
-                return
-            stretch = bytes(memoryview(held)[:cut])
-            del held[:cut]
-            first, line = line, line + stretch.count(b"\n")
-            offset += cut
+        for stretch in self._stretches(head, past, stream):
+            ends = np.frombuffer(stretch, dtype=np.uint8) == _LINE_FEED
+            first, line = line, line + int(np.count_nonzero(ends))
+            offset += len(stretch)
             work = self._lines_work(stretch, first)
-            yield self._unit(work, Place(self._place.file, offset, line), cut)
+            yield self._unit(work, Place(self._place.file, offset, line), len(stretch))
+
+    def _stretches(self, piece: bytes, start: int, stream: BinaryIO) -> Iterator[bytes]:
+        """What follows byte ``start`` of a piece of the file, each byte copied once.
+
+        A stretch goes to the end of the line in which a fixed number of bytes is reached, however
+        the file is read.
+        """
+        before: list[memoryview] = []
+        size = 0
+        while True:
+            found = piece.find(b"\n", start + max(0, _STRETCH - 1 - size))
+            if found >= 0:
+                yield b"".join((*before, memoryview(piece)[start : found + 1]))
+                start, size, before = found + 1, 0, []
+                continue
+            before.append(memoryview(piece)[start:])
+            size += len(piece) - start
+            piece, start = _read(stream, _PIECE, self._source), 0
+            if not piece:
+                if size:
+                    yield b"".join(before)
+                return
 
     def _lines_work(self, stretch: bytes, line: int) -> Callable[[], Output]:
         settings, source, columns = self._settings, self._name, self._columns
@@ -147,11 +166,10 @@ class _Cutting:
             stretch, source, line, settings.file_format, columns=columns
         )
 
-    def _whole(self, head: bytes, stream: BinaryIO) -> Unit:
+    def _whole(self, pieces: list[bytes], stream: BinaryIO) -> Unit:
         """The whole file, which is read here: its size bounds the memory."""
         reader = self._reader()
-        pieces = [head]
-        while piece := _read(stream, _PIECE, self._source):
+        while piece := _read(stream, _LONG, self._source):
             pieces.append(piece)
         size = sum(map(len, pieces))
         pieces.reverse()

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["Exact", "as_chat"]
 
 _FIRST_BATCH = 64
+_FEWEST = 4
+_TOKEN_CHARS = 4
+_FRAMING_CHARS = 16
 
 
 class Exact:
@@ -48,7 +51,7 @@ class Exact:
         if not isinstance(budget, (int, float)):
             return None
         total = self._request()
-        done, batch = 0, _FIRST_BATCH
+        done, batch = 0, _first_batch(messages, budget - total, backward=backward)
         while done < len(messages):
             if backward:
                 end = len(messages) - done
@@ -60,7 +63,8 @@ class Exact:
                 if not self._upper(total) <= budget:
                     return done
                 done += 1
-            batch *= 2
+            # As many as fit if the next are like those so far.
+            batch = int(min(2 * batch, (budget - total) * done / total + _FEWEST))
         return done
 
     def _each(self, messages: Sequence[BaseMessage]) -> list[int]:
@@ -75,6 +79,18 @@ class Exact:
 
     def _upper(self, tokens: int) -> int:
         return max(tokens, math.ceil(tokens * (1.0 + self._counter.margin)))
+
+
+def _first_batch(messages: list[BaseMessage], room: float, *, backward: bool) -> int:
+    """About as many messages as fit, by their characters: what does not fit is counted in vain."""
+    chars = room * _TOKEN_CHARS
+    near = reversed(messages[-_FIRST_BATCH:]) if backward else messages[:_FIRST_BATCH]
+    batch = 0
+    for batch, message in enumerate(near, start=1):  # noqa: B007 - read after the loop
+        chars -= len(message.content) + _FRAMING_CHARS
+        if not chars > 0:
+            break
+    return max(batch, _FEWEST)
 
 
 def as_chat(message: BaseMessage) -> dict[str, Any]:

@@ -150,21 +150,22 @@ fn whole_lines_from(text: &str, at: usize) -> u32 {
 }
 
 /// What of a text that is too long says most without a look at what is needed: its head and its
-/// tail, or the most telling elements of JSON.
-fn best_of(text: &str, max_bytes: usize) -> Vec<Span> {
+/// tail, or the most telling elements of JSON, which come with it.
+fn best_of(text: &str, max_bytes: usize) -> (Vec<Span>, Option<Elements>) {
     if text.len() > max_bytes
         && let Some(elements) = Elements::of(text)
     {
-        return elements.outline(text, max_bytes);
+        return (elements.outline(text, max_bytes), Some(elements));
     }
     let Some((head, tail)) = head_and_tail(text, max_bytes) else {
-        return Vec::new();
+        return (Vec::new(), None);
     };
     let head = whole_lines_up_to(text, head.len());
     let tail = whole_lines_from(text, text.len() - tail.len());
     let end = text.strip_suffix('\n').unwrap_or(text).len() as u32;
     let spans = [Span::new(0, head), Span::new(tail.min(end), end)];
-    spans.into_iter().filter(|span| span.bytes() > 0).collect()
+    let spans = spans.into_iter().filter(|span| span.bytes() > 0);
+    (spans.collect(), None)
 }
 
 /// The best use of `room`.
@@ -533,7 +534,7 @@ impl<T: Text> Keeper<'_, T> {
             // A newest message that leaves no room: its head and its tail.
             let parts = self.transcript.parts(message).len() as u64;
             let tokens = (self.room.target / 2 / parts.max(1)).max(16) as f64;
-            for span in best_of(text, (tokens / per_byte) as usize) {
+            for span in best_of(text, (tokens / per_byte) as usize).0 {
                 let number = self.push_line(group, span, cost(span.bytes()), &mut Vec::new());
                 self.instance.forced.push(number);
             }

@@ -69,7 +69,7 @@ pub struct PartEdit {
 }
 
 /// What is wanted of one part.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wanted {
     /// Index of the part in [`Transcript::all_parts`].
     pub part: u32,
@@ -82,6 +82,8 @@ pub struct Wanted {
     pub names: Option<Vec<String>>,
     /// Whether a stub says no more than how much there was and where it is.
     pub is_least: bool,
+    /// The elements of its text, where they are known already.
+    pub(crate) elements: Option<Elements>,
 }
 
 impl Wanted {
@@ -129,7 +131,9 @@ pub fn edited<T: Text>(
             })
         } else {
             with_text(&content.body, |text| {
-                Elements::of(text)
+                let found = one.elements.is_none().then(|| Elements::of(text)).flatten();
+                let elements = one.elements.as_ref().or(found.as_ref());
+                elements
                     .and_then(|pieces| pieces.written(text, kept, &pointer.to_string()))
                     .unwrap_or_else(|| shortened(content, text, kept, pointer))
             })

@@ -222,7 +222,10 @@ impl PyRewriteReader {
             let Some((mut reader, mut lines)) = self.lock()?.take() else {
                 return Ok(Output::default());
             };
-            lines.take(reader.finish());
+            let items = reader.finish();
+            // Its buffer was as long as the file, if that is one value.
+            drop(reader);
+            lines.take(items);
             Ok(lines.finish())
         })?;
         given(py, output)

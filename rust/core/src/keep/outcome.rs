@@ -376,6 +376,7 @@ impl<T: Text> Keeper<'_, T> {
             kept: spans,
             names: Some(names),
             is_least: self.squeeze == Squeeze::All,
+            elements: None,
         })
     }
 

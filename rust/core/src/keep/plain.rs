@@ -65,11 +65,15 @@ pub(crate) fn shorten<T: Text>(
                 wanted.push(one);
                 continue;
             }
-            let kept = with_text(&content.body, |text| {
+            let (kept, elements) = with_text(&content.body, |text| {
                 let bytes = text.len() as u64 * share / u64::from(content.tokens.max(1));
                 best_of(text, bytes as usize)
             });
-            wanted.push(Wanted { kept, ..one });
+            wanted.push(Wanted {
+                kept,
+                elements,
+                ..one
+            });
         }
     }
     let mut fresh = edited(transcript, settings, &wanted)?

@@ -106,6 +106,10 @@ impl Reader {
     /// Ends the file and gives what is left.
     pub fn finish(&mut self) -> Vec<Item> {
         self.read_lines(true);
+        if !matches!(self.state, State::Document) {
+            // A file of one line was as long as it: what comes now should not have it beside itself.
+            self.buffer = Vec::new();
+        }
         let state = std::mem::replace(&mut self.state, State::Failed);
         match state {
             State::Start => self.items.push(Err(Problem {
@@ -329,6 +333,7 @@ impl Reader {
         if self.format != Some(Format::Aider) {
             let (at, message) = match parsed(text) {
                 Ok(value) => {
+                    drop(buffer);
                     let line = self.line;
                     return self.read_value(Record { line, value });
                 }

@@ -11,10 +11,19 @@ pub(crate) fn is_json(text: &str) -> bool {
 
 /// The elements of a JSON text; the first is the opening of the whole. `None` if it is none.
 pub(crate) fn units(text: &str) -> Option<Vec<Unit>> {
-    let Scan { mut units, shapes } = scan::<true>(text)?;
+    divide(text).map(|divided| weighed(text, divided))
+}
+
+/// The elements of a text before they are weighed; `None` if it is no JSON.
+pub(crate) fn divide(text: &str) -> Option<Scan> {
+    scan::<true>(text)
+}
+
+/// The elements of a text with their weights.
+pub(crate) fn weighed(text: &str, Scan { mut units, shapes }: Scan) -> Vec<Unit> {
     weigh(text, &mut units, &shapes);
     words::raise(text, Structure::Json, &mut units);
-    Some(units)
+    units
 }
 
 const ROOT: f32 = 1.0;

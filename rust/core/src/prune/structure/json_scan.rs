@@ -24,7 +24,7 @@ const DIVIDED_DEPTH: usize = 16;
 /// Keys of which the extreme numbers are looked for.
 const RANGES: usize = 8;
 
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Scan {
     pub(crate) units: Vec<Unit>,
     /// A number for the form of each unit: the keys of an object, the type of anything else.

@@ -34,6 +34,8 @@ mod words;
 use crate::marker::{LINES, Nouns};
 
 pub use detect::detect;
+pub(crate) use json::{divide, weighed};
+pub(crate) use json_scan::Scan;
 pub use outline::{boost_matching, outline};
 pub use render::{left_out_lines, render, saves};
 pub use stub::Stub;

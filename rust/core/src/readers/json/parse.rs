@@ -1,6 +1,6 @@
 //! The parser: recursive descent over UTF-8, one pass, no look-back.
 
-use super::text::{pair, push_char, push_unit};
+use super::text::{pair, push_char, push_three};
 use super::{Json, JsonText};
 use crate::node::Text;
 
@@ -64,6 +64,36 @@ struct Parser<'a> {
 /// A minimum over all bytes runs at the speed of memory.
 fn has_controls(bytes: &[u8]) -> bool {
     bytes.iter().fold(u8::MAX, |least, byte| least.min(*byte)) < 0x20
+}
+
+/// Words of eight bytes that are looked at one by one before a search of longer runs begins: keys
+/// and ids end soon, and JSON inside a string has an escape every few bytes.
+const NEAR: usize = 6;
+
+/// The values of hexadecimal digits; 16 of any other byte.
+const HEX: [u8; 256] = {
+    let mut values = [16; 256];
+    let mut value = 0;
+    while value < 16 {
+        let digit = if value < 10 { b'0' } else { b'a' - 10 } + value;
+        values[digit as usize] = value;
+        values[digit.to_ascii_uppercase() as usize] = value;
+        value += 1;
+    }
+    values
+};
+
+/// How many bytes of a word stand before the first quote, backslash or control character.
+fn plain_bytes(word: [u8; 8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    // The sign bit of each byte that is below `least`: bytes above the first of them may be wrong,
+    // which nobody asks for.
+    let below =
+        |word: u64, least: u8| word.wrapping_sub(ONES * u64::from(least)) & !word & (ONES * 0x80);
+    let word = u64::from_le_bytes(word);
+    let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    let special = equal(b'"') | equal(b'\\') | below(word, 0x20);
+    special.trailing_zeros() as usize / 8
 }
 
 impl Parser<'_> {
@@ -169,6 +199,15 @@ impl Parser<'_> {
 
     /// The position of the next quote, backslash or control character inside a string.
     fn plain_until(&self, from: usize) -> usize {
+        let mut from = from;
+        let near = self.bytes.get(from..).unwrap_or_default();
+        for word in near.as_chunks().0.iter().take(NEAR) {
+            let plain = plain_bytes(*word);
+            from += plain;
+            if plain < word.len() {
+                return from;
+            }
+        }
         let rest = self.bytes.get(from..).unwrap_or_default();
         let stop = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
         let run = rest.get(..stop).unwrap_or_default();
@@ -201,13 +240,12 @@ impl Parser<'_> {
     }
 
     /// The rest of a string whose first escape, or fault, is at `stop`.
-    fn escaped(&mut self, from: usize, mut stop: usize) -> Result<JsonText, JsonError> {
+    fn escaped(&mut self, from: usize, stop: usize) -> Result<JsonText, JsonError> {
         let mut out = std::mem::take(&mut self.scratch);
         out.clear();
-        let mut from = from;
+        out.extend_from_slice(self.bytes.get(from..stop).unwrap_or_default());
+        self.at = stop;
         loop {
-            out.extend_from_slice(self.bytes.get(from..stop).unwrap_or_default());
-            self.at = stop;
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
@@ -219,8 +257,12 @@ impl Parser<'_> {
                 Some(_) => return Err(self.error("no control character in a string")),
                 None => return Err(self.error("the end of a string")),
             }
-            from = self.at;
-            stop = self.plain_until(from);
+            if self.peek() == Some(b'\\') {
+                continue;
+            }
+            let from = self.at;
+            self.at = self.plain_until(from);
+            out.extend_from_slice(self.bytes.get(from..self.at).unwrap_or_default());
         }
     }
 
@@ -246,15 +288,21 @@ impl Parser<'_> {
         let Some(unit) = self.unit(self.at) else {
             return Err(self.error("four hexadecimal digits"));
         };
-        let low = self.unit(self.at + 6);
-        if let Some(both) = low.and_then(|low| pair(unit, low)) {
-            push_char(out, both);
-            self.at += 12;
-            return Ok(());
-        }
-        match char::from_u32(u32::from(unit)) {
-            Some(char) => push_char(out, char),
-            None => push_unit(out, Some(unit)),
+        match unit {
+            0..0x80 => out.push(unit as u8),
+            0x80..0x800 => {
+                out.extend_from_slice(&[0xC0 | (unit >> 6) as u8, 0x80 | (unit & 0x3F) as u8]);
+            }
+            0xD800..0xDC00 => {
+                let low = self.unit(self.at + 6);
+                if let Some(both) = low.and_then(|low| pair(unit, low)) {
+                    push_char(out, both);
+                    self.at += 6;
+                } else {
+                    push_three(out, unit);
+                }
+            }
+            _ => push_three(out, unit),
         }
         self.at += 6;
         Ok(())
@@ -262,18 +310,13 @@ impl Parser<'_> {
 
     /// The UTF-16 unit of the escape at `at`.
     fn unit(&self, at: usize) -> Option<u16> {
-        match self.bytes.get(at..at + 6)? {
-            [b'\\', b'u', digits @ ..] => digits.iter().try_fold(0_u16, |unit, digit| {
-                let value = match digit {
-                    b'0'..=b'9' => digit - b'0',
-                    b'a'..=b'f' => digit - b'a' + 10,
-                    b'A'..=b'F' => digit - b'A' + 10,
-                    _ => return None,
-                };
-                Some((unit << 4) | u16::from(value))
-            }),
-            _ => None,
-        }
+        let [b'\\', b'u', a, b, c, d] = *self.bytes.get(at..)?.first_chunk()? else {
+            return None;
+        };
+        let value = |digit: u8| HEX[usize::from(digit)];
+        let (a, b, c, d) = (value(a), value(b), value(c), value(d));
+        let is_hex = a | b | c | d < 16;
+        is_hex.then(|| u16::from_be_bytes([a << 4 | b, c << 4 | d]))
     }
 
     fn list(&mut self, depth: usize) -> Result<Json, JsonError> {

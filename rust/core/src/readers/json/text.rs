@@ -179,8 +179,12 @@ pub(super) fn push_char(bytes: &mut Vec<u8>, char: char) {
 
 pub(super) fn push_unit(bytes: &mut Vec<u8>, unit: Option<u16>) {
     if let Some(unit) = unit {
-        let low = unit.to_le_bytes()[0] & 0x3F;
-        let middle = (unit >> 6).to_le_bytes()[0] & 0x3F;
-        bytes.extend_from_slice(&[0xED, 0x80 | middle, 0x80 | low]);
+        push_three(bytes, unit);
     }
+}
+
+/// Appends a unit of 0x800 or more as three bytes, as UTF-8 does for all but surrogates.
+pub(super) fn push_three(bytes: &mut Vec<u8>, unit: u16) {
+    let below = |shift: u32| 0x80 | (unit >> shift) as u8 & 0x3F;
+    bytes.extend_from_slice(&[0xE0 | (unit >> 12) as u8, below(6), below(0)]);
 }
