@@ -76,6 +76,9 @@ struct ByWord {
     /// Where in `found` those of each word are, [`ByWord::UNREAD`] if it was not looked up yet.
     ranges: Vec<(u32, u32)>,
     found: Vec<Candidate>,
+    /// What is known of the identifiers with one word, gathered before any is judged: they are
+    /// scattered, and the processor waits for several at a time only if little is done with each.
+    names: Vec<(u64, Known)>,
 }
 
 impl ByWord {
@@ -94,8 +97,14 @@ impl ByWord {
         if self.ranges[at] == Self::UNREAD {
             let start = self.found.len() as u32;
             let names = index.with_part(at, extent);
+            self.names.clear();
+            self.names.extend(
+                names.filter_map(|(name, known)| is_short(known).then_some((name, *known))),
+            );
+            self.names.retain(|(_, known)| judge.is_out(known));
+            let names = self.names.iter();
             self.found
-                .extend(names.filter_map(|(name, known)| judge.judge(name, known)));
+                .extend(names.filter_map(|(name, known)| judge.value(*name, known)));
             self.ranges[at] = (start, self.found.len() as u32);
         }
         let (start, end) = self.ranges[at];
@@ -315,6 +324,11 @@ fn judged_end(plan: &Plan) -> usize {
     (plan.judged.0.max(rewrite) as usize).max(summary)
 }
 
+/// Whether an identifier's line is short enough to come back.
+fn is_short(known: &Known) -> bool {
+    f64::from(known.tokens) < LONG_TOKENS && known.line.bytes() < LONG_LINE
+}
+
 /// What identifiers are judged by between two compactions.
 struct Judge<'a, T> {
     plan: &'a Plan,
@@ -330,17 +344,28 @@ impl<T: Text> Judge<'_, T> {
         LEAST_VALUE.max(self.plan.density * tokens)
     }
 
+    /// Whether the window does not show an identifier's newest copy at its place.
+    fn is_out(&self, known: &Known) -> bool {
+        !is_kept(
+            self.plan,
+            self.transcript,
+            known.newest as usize,
+            known.line,
+        )
+    }
+
     /// An identifier as a candidate, if it is one.
     fn judge(&self, name: u64, known: &Known) -> Option<Candidate> {
-        let tokens = f64::from(known.tokens);
-        let message = known.newest as usize;
-        if tokens >= LONG_TOKENS
-            || known.line.bytes() >= LONG_LINE
-            || is_kept(self.plan, self.transcript, message, known.line)
-        {
+        if !is_short(known) || !self.is_out(known) {
             return None;
         }
-        let row = self.transcript.rows().get(message)?;
+        self.value(name, known)
+    }
+
+    /// An identifier that is out of the window as a candidate, if it may be worth its line.
+    fn value(&self, name: u64, known: &Known) -> Option<Candidate> {
+        let tokens = f64::from(known.tokens);
+        let row = self.transcript.rows().get(known.newest as usize)?;
         let value = self.moment.likelihood_unread(name, known, row);
         (value >= LEAST_SHARE * self.least(tokens)).then_some(Candidate {
             name,
