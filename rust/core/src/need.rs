@@ -19,7 +19,7 @@ use crate::plan::{Plan, Recall, Settings};
 use crate::policy::{Select, Strategy};
 use crate::salience::identifiers::name_parts;
 use crate::salience::index::{
-    Again, Index, Known, LONG_LINE, LineAt, NameMap, Names, is_read, scan,
+    Again, Extent, Index, Known, LONG_LINE, LineAt, Names, is_read, scan,
 };
 use crate::salience::likelihood::Moment;
 use crate::shrink::with_text;
@@ -49,20 +49,66 @@ const LEAST_SHARE: f64 = 0.25;
 pub(crate) struct Search {
     /// What is known of the identifiers.
     pub(crate) index: Index,
-    /// Word → the candidates with it. A candidate that is not seen again stays one.
-    by_word: NameMap<Box<[Candidate]>>,
-    /// Candidates of the newest messages' words, by raw index: each is read at two boundaries, and
-    /// reading it is most of what a boundary costs.
+    /// The candidates of each word. A candidate that is not seen again stays one.
+    by_word: ByWord,
+    /// Candidates of the newest messages' words, by raw index, sorted: each is read at two
+    /// boundaries, and reading it is most of what a boundary costs.
     by_message: Vec<(usize, Box<[Candidate]>)>,
-    /// When `by_word` was begun: compactions, and how often the index forgot.
+    /// The candidates on lines that were read at the newest boundary.
+    by_line: Vec<(LineAt, Box<[Candidate]>)>,
+    /// When these were begun: compactions, and how often the index forgot.
     stamp: (u32, u32),
 }
 
 impl Search {
     /// Forgets what rests on the settings.
     pub(crate) fn forget_values(&mut self) {
-        self.by_word.clear();
+        self.by_word = ByWord::default();
         self.by_message.clear();
+        self.by_line.clear();
+    }
+}
+
+/// Candidates by the number of their word in the index: one look-up a word, and no allocation for
+/// the many that have none.
+#[derive(Clone, Debug, Default)]
+struct ByWord {
+    /// Where in `found` those of each word are, [`ByWord::UNREAD`] if it was not looked up yet.
+    ranges: Vec<(u32, u32)>,
+    found: Vec<Candidate>,
+    /// What is known of the identifiers with one word, gathered before any is judged: they are
+    /// scattered, and the processor waits for several at a time only if little is done with each.
+    names: Vec<(u64, Known)>,
+}
+
+impl ByWord {
+    const UNREAD: (u32, u32) = (u32::MAX, 0);
+
+    /// The candidates with the word of this number, judged when it is first asked for. A word that
+    /// came up after the newest compaction has none: all that was said since is in the window.
+    fn get<T: Text>(&mut self, at: usize, judge: &Judge<'_, T>) -> &[Candidate] {
+        let (index, extent) = (judge.moment.index, judge.extent);
+        if at >= extent.parts as usize {
+            return &[];
+        }
+        if self.ranges.len() <= at {
+            self.ranges.resize(extent.parts as usize, Self::UNREAD);
+        }
+        if self.ranges[at] == Self::UNREAD {
+            let start = self.found.len() as u32;
+            let names = index.with_part(at, extent);
+            self.names.clear();
+            self.names.extend(
+                names.filter_map(|(name, known)| is_short(known).then_some((name, *known))),
+            );
+            self.names.retain(|(_, known)| judge.is_out(known));
+            let names = self.names.iter();
+            self.found
+                .extend(names.filter_map(|(name, known)| judge.value(*name, known)));
+            self.ranges[at] = (start, self.found.len() as u32);
+        }
+        let (start, end) = self.ranges[at];
+        &self.found[start as usize..end as usize]
     }
 }
 
@@ -75,6 +121,13 @@ struct Candidate {
     line: LineAt,
     value: f64,
     tokens: f64,
+}
+
+impl Candidate {
+    /// By which candidates are sorted, and are the same.
+    fn place(&self) -> (LineAt, u64) {
+        (self.line, self.name)
+    }
 }
 
 /// A line that may come back.
@@ -99,6 +152,7 @@ pub(crate) fn needed<T: Text>(
         || policy.strategy != Strategy::Adaptive
         || policy.recall <= 0.0
         || policy.select == Select::Relevant
+        || !may_fit(plan, settings)
     {
         return Ok(None);
     }
@@ -139,6 +193,14 @@ pub(crate) fn needed<T: Text>(
     Ok(None)
 }
 
+/// Whether there may be room for a block: what [`limit`] tells exactly, without a look at what is
+/// pinned.
+fn may_fit(plan: &Plan, settings: &Settings) -> bool {
+    let room = settings.room();
+    let most = (settings.policy.recall * room.saturating_sub(settings.base_tokens()) as f64) as u64;
+    most > plan.automatic_tokens() && room > settings.base_tokens() + plan.history_tokens
+}
+
 /// Tokens that the block may have.
 fn limit<T: Text>(plan: &Plan, transcript: &Transcript<T>, settings: &Settings) -> u64 {
     let total = settings.base_tokens() + plan.history_tokens;
@@ -162,14 +224,17 @@ fn lines<T: Text>(
         index,
         by_word,
         by_message,
+        by_line,
         stamp,
     } = search;
     let index = &*index;
     let now = (plan.compactions, index.forgotten());
     if *stamp != now {
         *stamp = now;
-        by_word.clear();
+        by_word.ranges.clear();
+        by_word.found.clear();
         by_message.clear();
+        by_line.clear();
     }
     let (messages, is_dialogue) = plan.judged;
     let likelihoods = &settings.policy.likelihood;
@@ -177,6 +242,7 @@ fn lines<T: Text>(
     let judge = Judge {
         plan,
         transcript,
+        extent: index.extent(judged_end(plan)),
         moment: Moment {
             weights: if is_dialogue {
                 &likelihoods.dialogue
@@ -192,14 +258,11 @@ fn lines<T: Text>(
     let end = transcript.len();
     let start = end.saturating_sub(NEWEST);
     by_message.retain(|&(message, _)| message >= start);
-    let mut found: Vec<Candidate> = Vec::new();
     for message in start..end {
-        let known = by_message.iter().find(|&&(known, _)| known == message);
-        if let Some((_, candidates)) = known {
-            found.extend_from_slice(candidates);
+        if by_message.iter().any(|&(known, _)| known == message) {
             continue;
         }
-        let first = found.len();
+        let mut found: Vec<Candidate> = Vec::new();
         for part in transcript
             .parts(message)
             .iter()
@@ -207,46 +270,71 @@ fn lines<T: Text>(
         {
             with_text(&part.body, |text| {
                 for word in name_parts(text).take(MOST_WORDS) {
-                    if let Some(candidates) = by_word.get(&word) {
-                        found.extend_from_slice(candidates);
-                    } else if index.has_part(word) {
-                        let names = index.with_part(word);
-                        let candidates = names.filter_map(|(name, known)| judge.judge(name, known));
-                        let candidates: Box<[Candidate]> = candidates.collect();
-                        found.extend_from_slice(&candidates);
-                        by_word.insert(word, candidates);
+                    if let Some(at) = index.part_at(word) {
+                        found.extend_from_slice(by_word.get(at, &judge));
                     }
                 }
             });
         }
-        by_message.push((message, found[first..].into()));
+        found.sort_unstable_by_key(Candidate::place);
+        found.dedup_by_key(|candidate| candidate.place());
+        by_message.push((message, found.into()));
     }
-    judge.beside(&mut found);
-    let is_hidden = |candidate: &Candidate| {
+    judge.beside(by_line);
+    let mut found: Vec<Candidate> = Vec::new();
+    let by_message = by_message.iter().map(|(_, found)| found);
+    for some in by_message.chain(by_line.iter().map(|(_, found)| found)) {
+        found.extend_from_slice(some);
+    }
+    // Made for a few sorted runs.
+    found.sort_by_key(Candidate::place);
+    found.dedup_by_key(|candidate| candidate.place());
+    let is_as_it_was = |candidate: &&Candidate| {
         let is_same = |known: &Known| known.newest == candidate.newest;
         index.get(candidate.name).is_some_and(is_same)
-            && !plan
-                .recalls
-                .iter()
-                .any(|recall| recall.lines.binary_search(&candidate.line).is_ok())
     };
-    found.sort_unstable_by_key(|candidate| (candidate.line, candidate.name));
-    found.dedup_by_key(|candidate| (candidate.line, candidate.name));
-    found.retain(is_hidden);
-    let lines = found.chunk_by(|a, b| a.line == b.line).map(|names| Line {
-        at: names[0].line,
-        value: names.iter().map(|name| name.value).sum(),
-        tokens: names[0].tokens,
-    });
+    let came_back = |line: LineAt| {
+        let mut recalls = plan.recalls.iter();
+        recalls.any(|recall| recall.lines.binary_search(&line).is_ok())
+    };
+    let value = |names: &mut dyn Iterator<Item = &Candidate>| -> f64 {
+        names.map(|candidate| candidate.value).sum()
+    };
+    let mut lines = Vec::new();
+    for names in found.chunk_by(|a, b| a.line == b.line) {
+        let (at, tokens) = (names[0].line, names[0].tokens);
+        let least = judge.least(tokens);
+        // Most lines are not worth it even if nothing of them was seen again, which costs a look-up
+        // for each identifier: a sum never grows by leaving out what is not negative.
+        if value(&mut names.iter()) < least || came_back(at) {
+            continue;
+        }
+        let value = value(&mut names.iter().filter(is_as_it_was));
+        if value >= least {
+            lines.push(Line { at, value, tokens });
+        }
+    }
     lines
-        .filter(|line| line.value >= judge.least(line.tokens))
-        .collect()
+}
+
+/// Messages before the place where levels last fell: from there on all of them are in the window.
+fn judged_end(plan: &Plan) -> usize {
+    let rewrite = plan.rewrites.last().map_or(0, |rewrite| rewrite.at);
+    let summary = plan.summary.as_deref().map_or(0, |one| one.covers.1);
+    (plan.judged.0.max(rewrite) as usize).max(summary)
+}
+
+/// Whether an identifier's line is short enough to come back.
+fn is_short(known: &Known) -> bool {
+    f64::from(known.tokens) < LONG_TOKENS && known.line.bytes() < LONG_LINE
 }
 
 /// What identifiers are judged by between two compactions.
 struct Judge<'a, T> {
     plan: &'a Plan,
     transcript: &'a Transcript<T>,
+    /// What was known when levels last fell.
+    extent: Extent,
     moment: Moment<'a>,
 }
 
@@ -256,17 +344,28 @@ impl<T: Text> Judge<'_, T> {
         LEAST_VALUE.max(self.plan.density * tokens)
     }
 
+    /// Whether the window does not show an identifier's newest copy at its place.
+    fn is_out(&self, known: &Known) -> bool {
+        !is_kept(
+            self.plan,
+            self.transcript,
+            known.newest as usize,
+            known.line,
+        )
+    }
+
     /// An identifier as a candidate, if it is one.
     fn judge(&self, name: u64, known: &Known) -> Option<Candidate> {
-        let tokens = f64::from(known.tokens);
-        let message = known.newest as usize;
-        if tokens >= LONG_TOKENS
-            || known.line.bytes() >= LONG_LINE
-            || is_kept(self.plan, self.transcript, message, known.line)
-        {
+        if !is_short(known) || !self.is_out(known) {
             return None;
         }
-        let row = self.transcript.rows().get(message)?;
+        self.value(name, known)
+    }
+
+    /// An identifier that is out of the window as a candidate, if it may be worth its line.
+    fn value(&self, name: u64, known: &Known) -> Option<Candidate> {
+        let tokens = f64::from(known.tokens);
+        let row = self.transcript.rows().get(known.newest as usize)?;
         let value = self.moment.likelihood_unread(name, known, row);
         (value >= LEAST_SHARE * self.least(tokens)).then_some(Candidate {
             name,
@@ -277,9 +376,10 @@ impl<T: Text> Judge<'_, T> {
         })
     }
 
-    /// Adds what stood beside the identifiers of the newest messages: those that the fewest
-    /// messages hold, and of these the newest.
-    fn beside(&self, found: &mut Vec<Candidate>) {
+    /// What stood beside the identifiers of the newest messages, on the lines that the fewest
+    /// messages hold, and of these the newest. `read` are those of the boundary before, then of
+    /// this one: what came up since is told by its newest copy.
+    fn beside(&self, read: &mut Vec<(LineAt, Box<[Candidate]>)>) {
         let index = self.moment.index;
         let again = index.again().iter();
         let mut lines: Vec<&Again> = again
@@ -296,16 +396,26 @@ impl<T: Text> Judge<'_, T> {
             (again.seen, std::cmp::Reverse(again.before), again.line)
         });
         lines.dedup_by_key(|again| again.line);
-        for again in lines.into_iter().take(MOST_READ) {
+        lines.truncate(MOST_READ);
+        read.retain(|(line, _)| lines.iter().any(|again| again.line == *line));
+        for again in lines {
+            if read.iter().any(|(line, _)| *line == again.line) {
+                continue;
+            }
             let part = &self.transcript.all_parts()[again.line.part as usize];
-            with_text(&part.body, |text| {
+            let found = with_text(&part.body, |text| {
                 let words = text.get(again.line.start as usize..again.line.end as usize);
-                for other in scan(part, words.unwrap_or_default()).take(MOST_WORDS) {
+                let others = scan(part, words.unwrap_or_default()).take(MOST_WORDS);
+                let judged = others.filter_map(|other| {
                     let known = index.get(other.hash);
-                    let known = known.filter(|known| known.line == again.line);
-                    found.extend(known.and_then(|known| self.judge(other.hash, known)));
-                }
+                    let known = known.filter(|known| known.line == again.line)?;
+                    self.judge(other.hash, known)
+                });
+                let mut judged: Vec<Candidate> = judged.collect();
+                judged.sort_unstable_by_key(Candidate::place);
+                judged
             });
+            read.push((again.line, found.into()));
         }
     }
 }

@@ -3,11 +3,12 @@
 //!
 //! The index is a function of the messages it has read and of nothing else, so that a rebuild finds
 //! the same. It is advanced at boundaries only, once a compaction is near, and reads each message
-//! once: linear in the log. Memory: about 80 bytes an identifier and 8 a name part, at most
-//! [`MOST`] identifiers.
+//! once: linear in the log. Memory: about 80 bytes an identifier, 40 a name part and 12 a message,
+//! at most [`MOST`] identifiers.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
+use indexmap::map::Entry;
 use indexmap::{IndexMap, IndexSet};
 
 use super::identifiers::{
@@ -125,14 +126,23 @@ pub(crate) struct Again {
     pub(crate) line: LineAt,
 }
 
+/// How many identifiers and name parts are known at some time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    names: u32,
+    pub(crate) parts: u32,
+}
+
 /// Every identifier of the messages read so far.
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     names: NameMap<Known>,
     /// Name part → positions in `names`.
-    parts: NameMap<Vec<u32>>,
+    parts: NameMap<Places>,
     /// Distinct identifiers of each message.
     counts: Vec<u32>,
+    /// What was known after each message.
+    extents: Vec<Extent>,
     /// Words of the leading instructions and the goal.
     task: Names,
     /// User messages that do not follow one.
@@ -193,17 +203,32 @@ impl Index {
         u64::from(self.turns) * 5 > self.counts.len() as u64 && !acts_in_text
     }
 
-    /// Whether there may be identifiers with this name part.
-    pub(crate) fn has_part(&self, part: u64) -> bool {
-        self.parts.contains_key(&part)
+    /// How much was known once the messages before `end` were read.
+    pub(crate) fn extent(&self, end: usize) -> Extent {
+        let last = end.min(self.len()).checked_sub(1);
+        last.and_then(|last| self.extents.get(last))
+            .copied()
+            .unwrap_or_default()
     }
 
-    /// The identifiers with this name part, oldest first; none if there are too many to tell
-    /// anything.
-    pub fn with_part(&self, part: u64) -> impl Iterator<Item = (u64, &Known)> {
-        let found = self.parts.get(&part).map_or(&[][..], Vec::as_slice);
-        let found = if found.len() > MOST_NAMES { &[] } else { found };
-        found.iter().filter_map(|&at| {
+    /// The number of a name part, if an identifier has it. It is the same until identifiers are
+    /// forgotten, and the later the larger.
+    pub(crate) fn part_at(&self, part: u64) -> Option<usize> {
+        self.parts.get_index_of(&part)
+    }
+
+    /// The identifiers with the name part of this number that were within the extent, oldest first;
+    /// none if there were too many to tell anything.
+    pub(crate) fn with_part(
+        &self,
+        at: usize,
+        extent: Extent,
+    ) -> impl Iterator<Item = (u64, &Known)> {
+        let places = self.parts.get_index(at);
+        let places = places.map_or(&[][..], |(_, places)| places.as_slice());
+        let old = places.partition_point(|&place| place < extent.names);
+        let old = if old > MOST_NAMES { 0 } else { old };
+        places[..old].iter().filter_map(|&at| {
             let (hash, known) = self.names.get_index(at as usize)?;
             Some((*hash, known))
         })
@@ -213,6 +238,10 @@ impl Index {
     pub fn advance<T: Text>(&mut self, transcript: &Transcript<T>, end: usize) {
         for message in self.len()..end.min(transcript.len()) {
             self.read(transcript, message);
+            self.extents.push(Extent {
+                names: self.names.len() as u32,
+                parts: self.parts.len() as u32,
+            });
             if self.names.len() > MOST {
                 self.forget_half();
             }
@@ -305,10 +334,11 @@ impl Index {
             for part in name_parts(&text[found.start..found.end]) {
                 words += 1.0;
                 in_task += f32::from(u8::from(self.task.contains(&part)));
-                let names = self.parts.entry(part).or_default();
-                // One beyond the limit says that there are too many.
-                if names.last() != Some(&at) && names.len() <= MOST_NAMES {
-                    names.push(at);
+                match self.parts.entry(part) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(Places::One(at));
+                    }
+                    Entry::Occupied(mut entry) => entry.get_mut().push(at),
                 }
             }
             known.in_task = in_task / words.max(1.0);
@@ -366,18 +396,76 @@ impl Index {
             stays
         });
         for names in self.parts.values_mut() {
-            // A list that was too long stays so.
-            if names.len() <= MOST_NAMES {
-                names.retain_mut(|at| match places.get(*at as usize) {
-                    Some(&Some(place)) => {
-                        *at = place;
-                        true
-                    }
-                    _ => false,
-                });
-            }
+            names.renumber(&places);
         }
-        self.parts.retain(|_, names| !names.is_empty());
+        let mut parts = Vec::with_capacity(self.parts.len() + 1);
+        let mut left = 0u32;
+        self.parts.retain(|_, names| {
+            parts.push(left);
+            let stays = !matches!(names, Places::Many(places) if places.is_empty());
+            left += u32::from(stays);
+            stays
+        });
+        parts.push(left);
+        let mut names = Vec::with_capacity(places.len() + 1);
+        let mut left = 0u32;
+        for place in &places {
+            names.push(left);
+            left += u32::from(place.is_some());
+        }
+        names.push(left);
+        let after = |counts: &[u32], at: u32| counts.get(at as usize).copied().unwrap_or(0);
+        for extent in &mut self.extents {
+            *extent = Extent {
+                names: after(&names, extent.names),
+                parts: after(&parts, extent.parts),
+            };
+        }
+    }
+}
+
+/// Positions in the names, ascending. Most name parts stand in one name only, which takes no
+/// allocation.
+#[derive(Clone, Debug)]
+enum Places {
+    One(u32),
+    Many(Vec<u32>),
+    /// There were too many before names were forgotten, and it stays so.
+    TooMany,
+}
+
+impl Places {
+    fn as_slice(&self) -> &[u32] {
+        match self {
+            Self::One(at) => std::slice::from_ref(at),
+            Self::Many(places) => places,
+            Self::TooMany => &[],
+        }
+    }
+
+    /// Adds the newest position. One beyond the limit says that there are too many.
+    fn push(&mut self, at: u32) {
+        match self {
+            Self::One(first) if *first == at => {}
+            Self::One(first) => *self = Self::Many(vec![*first, at]),
+            Self::Many(places) => {
+                if places.last() != Some(&at) && places.len() <= MOST_NAMES {
+                    places.push(at);
+                }
+            }
+            Self::TooMany => {}
+        }
+    }
+
+    /// Takes in the new positions; those without one go.
+    fn renumber(&mut self, places: &[Option<u32>]) {
+        let old = self.as_slice();
+        *self = if old.is_empty() || old.len() > MOST_NAMES {
+            Self::TooMany
+        } else {
+            let stays = |at: &u32| places.get(*at as usize).copied().flatten();
+            Self::Many(old.iter().filter_map(stays).collect())
+        };
     }
 }
 

@@ -1,5 +1,7 @@
 //! How likely an identifier is needed again: a logistic function of what is known about it.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 
 use super::identifiers::{Form, name_parts};
@@ -237,7 +239,7 @@ impl Moment<'_> {
     pub fn likelihood_unread(&self, hash: u64, known: &Known, row: &Row) -> f64 {
         let spot = Spot {
             signs: LineSigns::default(),
-            length: (1.0 + f64::from(known.line.bytes())).ln(),
+            length: ln_next(known.line.bytes()),
             is_edge: false,
             company: 0.0,
         };
@@ -255,8 +257,7 @@ impl Moment<'_> {
         spot: Spot,
     ) -> [f64; FEATURES] {
         let is_number = known.form.contains(Form::NUMBER);
-        let messages = f64::from(self.messages);
-        let age = messages - f64::from(known.newest) - 1.0;
+        let age = self.messages.saturating_sub(known.newest).saturating_sub(1);
         let (mut words, mut task, mut newest) = (0.0f64, 0.0, 0.0);
         for word in name_parts(name) {
             words += 1.0;
@@ -265,7 +266,7 @@ impl Moment<'_> {
         }
         let words = words.max(1.0);
         let own = flag(self.newest_names.contains(&hash));
-        let crowd = f64::from(self.index.count_of(known.newest as usize));
+        let crowd = self.index.count_of(known.newest as usize);
         [
             1.0,
             flag(known.form.contains(Form::PATH)),
@@ -274,14 +275,14 @@ impl Moment<'_> {
             flag(known.form.contains(Form::DIGITS) && !is_number),
             flag(known.form.contains(Form::CAMEL)),
             flag(known.form.contains(Form::SNAKE)),
-            (1.0 + age.max(0.0)).ln(),
-            f64::from(known.seen.max(1)).ln(),
+            ln_next(age),
+            ln_next(known.seen.saturating_sub(1)),
             flag(known.acted > 0),
-            (1.0 + f64::from(known.acted)).ln(),
+            ln_next(known.acted),
             flag(row.role == Role::Assistant),
             flag(row.is_user),
             flag(known.in_action),
-            (1.0 + crowd).ln(),
+            ln_next(crowd),
             flag(spot.signs.is_error),
             flag(spot.signs.is_definition),
             flag(spot.signs.is_header),
@@ -294,9 +295,17 @@ impl Moment<'_> {
             flag(known.by_user),
             flag(known.first_in_action),
             flag(known.reused),
-            (1.0 + messages).ln(),
+            ln_next(self.messages),
         ]
     }
+}
+
+/// ln(1 + n). Identifiers are judged by the thousand, and most of what is counted is small.
+fn ln_next(n: u32) -> f64 {
+    static SMALL: LazyLock<[f64; 1024]> =
+        LazyLock::new(|| std::array::from_fn(|n| (1.0 + n as f64).ln()));
+    let small = SMALL.get(n as usize).copied();
+    small.unwrap_or_else(|| (1.0 + f64::from(n)).ln())
 }
 
 fn logistic(sum: f64) -> f64 {
