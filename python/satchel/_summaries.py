@@ -11,6 +11,8 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from satchel._outbox import Outbox, note_of
 from satchel.compaction import (
     CompactionReport,
@@ -338,7 +340,7 @@ def _is_there(working_set: WorkingSet, part: SummaryPart, settings: SummarySetti
 
 
 def _shown_tokens(working_set: WorkingSet) -> int:
-    return int(working_set.columns.tokens.sum(dtype="uint64"))
+    return int(working_set.columns.tokens.sum(dtype=np.uint64))
 
 
 def _retrieved(task: asyncio.Task[Any]) -> None:

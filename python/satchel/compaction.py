@@ -12,6 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+# Loaded with the session: in the middle of a run it would hold the interpreter for 30 ms.
+import numpy as np
+
 from satchel import _core
 from satchel._compaction_report import CompactionReport
 from satchel.errors import SummaryError
@@ -81,7 +84,7 @@ def part_due(
         said = working_set.events
         if settings.count_pruned_to is None:
             fixed = sum(_in_force(said, name) for name in ("system_tokens", "tools_tokens"))
-            used = fixed + int(columns.tokens.sum(dtype="uint64"))
+            used = fixed + int(columns.tokens.sum(dtype=np.uint64))
         else:
             used = _content_tokens(working_set, held_from, settings.count_pruned_to)
         if used <= int(settings.above_share * _in_force(said, "budget")):
@@ -101,7 +104,7 @@ def part_due(
         end=end,
         messages=era.messages[first - offset : end - offset],
         dialect=era.dialect,
-        shown_tokens=int(columns.tokens[inside][:steps].sum(dtype="uint64")),
+        shown_tokens=int(columns.tokens[inside][:steps].sum(dtype=np.uint64)),
         previous=era.summary,
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
+from satchel._giving_way import giving_way
 from satchel.summarize.base import SummaryRequest, SummaryResult
 from satchel.summarize.prompts import SECTIONS
 from satchel.summarize.transcript import read_back
@@ -184,7 +185,7 @@ def _quoted(said: Sequence[Said], focus: str | None, *, has_before: bool) -> Ite
     goal = None if has_before else next((one.index for one in said if one.role == "user"), None)
     place = 0
     files: dict[str, int] = {}
-    for number, one in enumerate(said):
+    for number, one in enumerate(giving_way(said)):
         is_last = number == len(said) - 1
         for raw in one.text.splitlines():
             place += 1

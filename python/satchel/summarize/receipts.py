@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import nsmallest
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from satchel import _core
+from satchel._giving_way import giving_way
 from satchel.summarize.extractive import is_decision, is_error, is_standing
 
 if TYPE_CHECKING:
@@ -64,7 +66,8 @@ def receipts_of(
     Raises:
         InputError: ``invalid_message``.
     """
-    lines = [*_carried(before), *_found(messages, dialect, first)]
+    # One after the other: forty thousand lines at once are work for the garbage collector.
+    lines = chain(_carried(before), _found(messages, dialect, first))
     seen: set[str] = set()
     kept: list[_Line] = []
     left = max_tokens
@@ -98,7 +101,7 @@ def _carried(before: Iterable[Mapping[str, Any]]) -> Iterator[_Line]:
 
 
 def _found(messages: Sequence[Any], dialect: str, first: int) -> Iterator[_Line]:
-    for offset, message in enumerate(messages):
+    for offset, message in enumerate(giving_way(messages)):
         described = _core.describe_message(message, dialect)
         for part in described["parts"]:
             if part["kind"] not in ("text", "result"):

@@ -13,6 +13,7 @@ from html import escape, unescape
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel import _core
+from satchel._giving_way import giving_way
 from satchel.trimming import trim_text
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def said_in(messages: Iterable[Any], dialect: str, *, first: int = 0) -> Iterato
     Raises:
         InputError: ``invalid_message``.
     """
-    for offset, message in enumerate(messages):
+    for offset, message in enumerate(giving_way(messages)):
         described = _core.describe_message(message, dialect)
         for part in described["parts"]:
             kind, tool = part["kind"], part["tool"]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from satchel._compaction_report import Attempt
+from satchel._giving_way import giving_way
 from satchel.errors import InputError, SatchelError, SummaryError
 from satchel.summarize.base import (
     SuffixRequest,
@@ -395,7 +396,7 @@ def _check(text: str, request: SummaryRequest, elements: Sequence[str], source_t
     shingles = list(_shingles(text))
     if len(shingles) < _LEAST_SHINGLES or 2 * tokens < source_tokens:
         return
-    known = {one for element in elements for one in _shingles(element)}
+    known = {one for element in giving_way(elements) for one in _shingles(element)}
     copied = sum(one in known for one in shingles) / len(shingles)
     if copied > _COPIED_SHARE:
         message = f"{copied:.0%} of the summary is copied from what it stands for"

@@ -36,8 +36,7 @@ pub(crate) fn root_note<T: Text>(
 ) -> Result<Root> {
     let pointer = settings.key.index_pointer();
     let mut text = index_text(&format!(
-        "Earlier steps are paged out, none is lost: page_in(\"{pointer}\") lists them. Not the \
-         user's words."
+        "Steps paged out: page_in(\"{pointer}\"). Not the user's words."
     ));
     if let Some(summary) = summary {
         text.push('\n');

@@ -42,6 +42,15 @@ impl PyText {
         }
     }
 
+    /// Its length in characters, without reading it; of a payload, in bytes.
+    pub(crate) fn chars(&self, py: Python<'_>) -> usize {
+        match self {
+            Self::Ascii(text) => text.len(),
+            Self::Other(text) => text.bind(py).len().unwrap_or(usize::MAX),
+            Self::Bytes(bytes) => bytes.as_bytes(py).len(),
+        }
+    }
+
     /// Keeps a payload; nothing is copied.
     pub(crate) fn of_bytes(bytes: Bound<'_, PyBytes>) -> Self {
         Self::Bytes(bytes.unbind())

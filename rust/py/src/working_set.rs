@@ -11,7 +11,7 @@ use satchel_core::event::{Event, EventKind, SettingsChange};
 use satchel_core::explain::StepReport;
 use satchel_core::level::{Fidelity, Level, Reason};
 use satchel_core::message::{Body, Message};
-use satchel_core::node::Text;
+use satchel_core::node::{Text, Value};
 use satchel_core::page::{PageKey, select_lines};
 use satchel_core::plan::Settings;
 use satchel_core::shrink::with_text;
@@ -27,9 +27,11 @@ use crate::node::PyNode;
 use crate::pytext::PyText;
 use crate::render::push_entry;
 
-/// Appends of up to this many messages stay attached to the interpreter: letting go of it costs
-/// more than folding them.
+/// Appends of up to this many messages, with up to so many characters in all, stay attached to the
+/// interpreter: letting go of it costs more than folding them. Folding 100,000 characters took ten
+/// milliseconds in which no other thread ran.
 const ATTACHED_MESSAGES: usize = 4;
+const ATTACHED_CHARS: usize = 8_192;
 
 /// Messages that are read before they are folded. Read all at once, 50,000 messages leave 130
 /// bytes a message of holes in the heap, where their short-lived lists stood between what stays.
@@ -157,7 +159,7 @@ impl PyWorkingSet {
         let dialect = state.set.settings().dialect;
         let mut objects = listed(messages)?;
         let read = read_messages(py, dialect, &objects, state.messages.len())?;
-        if read.len() <= ATTACHED_MESSAGES {
+        if is_light(py, &read) {
             state.set.append(read).map_err(PyError)?;
         } else {
             let set = &mut state.set;
@@ -422,11 +424,12 @@ impl PyWorkingSet {
 
     /// What happened to each step, or to the step of one message.
     #[pyo3(signature = (index=None))]
-    fn explain(&self, index: Option<usize>) -> PyResult<Vec<Explained>> {
+    fn explain(&self, py: Python<'_>, index: Option<usize>) -> PyResult<Vec<Explained>> {
         let state = self.lock()?;
+        let set = &state.set;
         let reports = match index {
-            None => state.set.explain(),
-            Some(index) => vec![state.set.explain_message(index).map_err(PyError)?],
+            None => run(py, move || Ok(set.explain()))?,
+            Some(index) => vec![set.explain_message(index).map_err(PyError)?],
         };
         Ok(reports.iter().map(explained).collect())
     }
@@ -434,7 +437,8 @@ impl PyWorkingSet {
     /// The same as columns: numpy arrays by name, one entry per step.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = self.lock()?;
-        let reports = state.set.explain();
+        let set = &state.set;
+        let reports = run(py, move || Ok(set.explain()))?;
         let columns = PyDict::new(py);
         let u32_column = |read: fn(&StepReport) -> u32| {
             reports
@@ -540,6 +544,28 @@ fn read_messages(
         read_message(dialect, &node, first + offset).map_err(|error| PyError(error).into())
     };
     messages.iter().enumerate().map(read).collect()
+}
+
+/// Whether folding these takes no time worth letting other threads run.
+fn is_light(py: Python<'_>, messages: &[Message<PyText>]) -> bool {
+    fn chars(py: Python<'_>, value: &Value<PyText>) -> usize {
+        match value {
+            Value::Text(text) => text.chars(py),
+            Value::List(items) => items.iter().map(|item| chars(py, item)).sum(),
+            Value::Map(entries) => entries.iter().map(|(_, item)| chars(py, item)).sum(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
+    }
+    let parts = || messages.iter().flat_map(|message| &message.parts);
+    messages.len() <= ATTACHED_MESSAGES
+        && parts()
+            .map(|part| match &part.body {
+                Body::Text(text) => text.chars(py),
+                Body::Value(value) => chars(py, value),
+                Body::Empty => 0,
+            })
+            .sum::<usize>()
+            <= ATTACHED_CHARS
 }
 
 /// Events must stand in order, none behind the last message.
