@@ -87,7 +87,9 @@ class Repairs:
 
     def append(self, core: _core.WorkingSet, messages: Iterable[Any]) -> _core.WorkingSet:
         """The working set with these messages; the same one, unless its past had to change."""
-        given = list(messages) if isinstance(messages, Iterator) else messages
+        # A list first: asking an abstract class costs 0.3 us.
+        is_list = isinstance(messages, list)
+        given = list(messages) if not is_list and isinstance(messages, Iterator) else messages
         if self.raw is None:
             try:
                 core.append(given)

@@ -33,7 +33,7 @@ CLOSED: Final = -2
 
 
 class _Outside:
-    """Lets errors name the caller's index; a generator would cost each append and window 0.7 us."""
+    """Lets errors name the caller's index; a generator would cost 0.7 us more."""
 
     __slots__ = ("_era",)
 
@@ -154,10 +154,35 @@ class Era:
     def _shift(self) -> int:
         return self.start - len(self.handed_on)
 
-    def take(self, core: _core.WorkingSet) -> None:
-        """Goes on with another native working set, whose past was repaired."""
-        self.core = core
-        self.forget()
+    # The two calls of every turn name the caller's index in errors without `errors_outside`: a
+    # ``try`` costs nothing, and entering a context 0.3 us.
+
+    def append(self, messages: Iterable[object]) -> None:
+        """Appends messages; all of them or, on an error, none.
+
+        Raises:
+            InputError: as in `WorkingSet.append`.
+        """
+        try:
+            core = self.repairs.append(self.core, messages)
+        except SatchelError as error:
+            self.name_outside(error)
+            raise
+        if core is not self.core:  # its past was repaired
+            self.core = core
+            self.forget()
+
+    def window(self, *, synthesize: bool, query: str | None) -> tuple[list[Any], Any]:
+        """The messages and figures of the window at the pending boundary.
+
+        Raises:
+            SatchelError: as in `WorkingSet.window`.
+        """
+        try:
+            return self.core.window(synthesize=synthesize, query=query)
+        except SatchelError as error:
+            self.name_outside(error)
+            raise
 
     def forget(self) -> None:
         """Forgets what is remembered of the newest window."""

@@ -270,15 +270,11 @@ class WorkingSet:
             InputError: as in `Assembler.assemble`.
         """
         # Messages of the clients have a role, their items a type.
-        is_one = isinstance(messages, Mapping) or any(
+        is_one = isinstance(messages, (dict, Mapping)) or any(
             hasattr(messages, name) for name in ("role", "type")
         )
         several = cast("Iterable[object]", [messages] if is_one else messages)
-        era = self._era
-        with era.errors_outside():
-            core = era.repairs.append(era.core, several)
-        if core is not era.core:
-            era.take(core)
+        self._era.append(several)
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Folds an event at the end of the log, such as ``{"kind": "pin", "index": 3}``.
@@ -414,9 +410,9 @@ class WorkingSet:
         return replace(window, report=report)
 
     def _asked(self, query: str | None, stakes: Stakes, open_calls: OpenCalls) -> Window:
-        ask = partial(self._window, open_calls, query)
         if stakes == "normal":
-            return ask()
+            return self._window(open_calls, query)
+        ask = partial(self._window, open_calls, query)
 
         def place(pointer: str) -> None:
             self._fold({"at": len(self), "kind": "page_in", "pointer": pointer}, is_converted=True)
@@ -441,8 +437,7 @@ class WorkingSet:
     def _window(self, open_calls: OpenCalls, query: str | None) -> Window:
         """The window at the pending boundary."""
         era = self._era
-        with era.errors_outside():
-            messages, figures = era.core.window(synthesize=open_calls == "synthesize", query=query)
+        messages, figures = era.window(synthesize=open_calls == "synthesize", query=query)
         tokens, upper, stable, compactions, _, revision = figures[:6]
         worth, worth_bound = figures[10:]
         said, policy, counter = self._said, self._assembler.policy, self._counter()
