@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["thinking_tail", "without_reasoning"]
 
 _KINDS: Final = frozenset({"thinking", "redacted_thinking"})
+_BESIDE: Final = ("reasoning_content", "thinking_blocks")
+"""Where chat messages have reasoning beside their content; litellm signs the second."""
+
 _CLAUDE: Final = re.compile(r"claude-(opus|sonnet|fable|mythos)-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _KEEPING: Final = {"opus": (4, 5), "sonnet": (4, 6), "fable": (0, 0), "mythos": (0, 0)}
 """The first versions that keep all reasoning by default."""
@@ -76,14 +79,18 @@ def without_reasoning(messages: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 
 def _bare(message: Any) -> Any:  # noqa: ANN401 - a message is whatever the caller has
-    if _said(message) and not _field(message, "tool_calls"):
-        return _copy_without(message, ("reasoning_content",))
+    has_calls = bool(_field(message, "tool_calls") or _field(message, "function_call"))
+    beside = [name for name in _BESIDE if _field(message, name)]
+    if has_calls and "reasoning_content" in beside:
+        beside.remove("reasoning_content")
+    if beside:
+        message = _copy_without(message, beside)
     name = _place(message)
     blocks = _blocks(message)
     kept = [block for block in blocks if not _is_reasoning(block)]
     if len(kept) == len(blocks):
         return message
-    if not kept and _field(message, "tool_calls"):
+    if not kept and has_calls:
         # Chat messages have their calls beside the content.
         return {**_copy_without(message, (name,)), name: None}
     if not kept:
@@ -107,7 +114,7 @@ def _has_reasoning(message: object) -> bool:
 
 
 def _said(message: object) -> bool:
-    return bool(_field(message, "reasoning_content"))
+    return any(_field(message, name) for name in _BESIDE)
 
 
 def _is_output(item: object) -> bool:

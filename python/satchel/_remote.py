@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_HOST: Final = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::\d*)?")
 _OWN: Final = frozenset({"abfs", "abfss", "file", "gcs", "gs", "hdfs", "s3", "viewfs"})
 _READ_ONLY: Final = frozenset({"github", "http", "https"})
 _MOST_CHARS: Final = 400
@@ -52,6 +53,10 @@ def without_query(url: str) -> str:
     scheme, mark, rest = url.partition("://")
     if not mark:
         return url
+    host = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    if "@" not in host and not _HOST.fullmatch(host):
+        # A password with a slash or a question mark in it, which ends the host too early.
+        rest = rest.rpartition("@")[2] if "@" in rest else "..."
     host, slash, path = rest.partition("?")[0].partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 import servers
 
@@ -19,7 +21,14 @@ COMMON = settings(deadline=None, print_blob=True, suppress_health_check=[HealthC
 settings.register_profile("fixed", COMMON, max_examples=50, derandomize=True, database=None)
 settings.register_profile("random", COMMON, max_examples=50)
 settings.register_profile("long", COMMON, max_examples=5_000)
-settings.load_profile(os.environ.get("SATCHEL_HYPOTHESIS", "fixed"))
+PROFILE = os.environ.get("SATCHEL_HYPOTHESIS", "fixed")
+settings.load_profile(PROFILE)
+
+if PROFILE == "fixed":
+    # Values are also drawn from the constants of the modules that happen to be loaded, which
+    # depends on the tests that the same process ran before. There is no setting for it.
+    nothing = Constants()
+    vars(providers)["_get_local_constants"] = lambda: nothing
 
 
 def pytest_sessionfinish() -> None:

@@ -295,3 +295,27 @@ def test_places_of_a_session_go_on(store: BaseStore) -> None:
 
 def _all(namespace: tuple[str, ...]) -> Selection:
     return Selection(scope=Scope.of(namespace))
+
+
+def test_rows_that_went_without_a_word_are_missed_and_not_looked_for_again() -> None:
+    """As a store's own time to live takes them."""
+
+    async def work() -> None:
+        store = InMemoryStore()
+        async with open_memory(store, embedder="none") as memory:
+            [gone] = await memory.remember(("a",), ["green tea green tea green tea"])
+            await memory.remember(("a",), ["green tea is nice among other things"])
+            assert len(await memory.recall(("a",), "green tea", k=5)) == 2
+            rows = [
+                row
+                for space in await store.alist_namespaces()
+                for row in await store.asearch(space, limit=100)
+                if gone.id in f"{row.key}{row.value}"
+            ]
+            assert rows
+            for row in rows:
+                await store.adelete(row.namespace, row.key)
+            left = await memory.recall(("a",), "green tea", k=5)
+            assert [one.item.text for one in left] == ["green tea is nice among other things"]
+
+    asyncio.run(work())

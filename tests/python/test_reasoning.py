@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import satchel
+from satchel._reasoning import without_reasoning
 from satchel.policy import Policy, Thinking
 
 Message = dict[str, Any]
@@ -187,3 +188,35 @@ def test_windows_with_less_reasoning_stay_valid_while_a_history_grows() -> None:
                 working_set.messages, events=window.events, open_calls="synthesize"
             )
             assert cold.messages == window.messages
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        {},
+        {
+            "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
+            ]
+        },
+        {"function_call": {"name": "f", "arguments": "{}"}},
+    ],
+    ids=["no call", "calls", "a single call"],
+)
+def test_reasoning_beside_the_content_of_a_chat_message_goes(calls: dict[str, Any]) -> None:
+    signed = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    message = {
+        "role": "assistant",
+        "content": [signed],
+        "reasoning_content": "hm",
+        "thinking_blocks": [signed],
+        **calls,
+    }
+    [(_, bare)] = without_reasoning([message])
+    if not calls:
+        assert bare is None
+        return
+    # Models that return `reasoning_content` ask for it back with their calls.
+    assert bare == {"role": "assistant", "content": None, "reasoning_content": "hm", **calls}
+    only = {"role": "assistant", "content": "Yes.", "thinking_blocks": [signed]}
+    assert without_reasoning([only]) == [(only, {"role": "assistant", "content": "Yes."})]

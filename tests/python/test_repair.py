@@ -97,6 +97,18 @@ def words(value: object) -> set[str]:
     }
 
 
+def without_ids(value: Any) -> Any:
+    """A message with every id the same."""
+    if isinstance(value, list):
+        return [without_ids(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: "" if key == "id" or key.lower().endswith(("_id", "useid")) else without_ids(one)
+        for key, one in value.items()
+    }
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("mode", MODES)
 def test_any_damage(dialect: Dialect, mode: Any) -> None:
@@ -112,9 +124,11 @@ def test_any_damage(dialect: Dialect, mode: Any) -> None:
         codes = {one.code for one in satchel.lint(messages, dialect)}
         if not errors(messages, dialect) and "starts_without_user" not in codes:
             assert unchanged(repaired, messages)
-        # A message that comes back equal comes back as the same object.
+        # A message that comes back equal comes back as the same object. Where two differ in their
+        # ids alone, one may be given the other's.
+        shapes = [without_ids(message) for message in messages]
         for mine in messages:
-            if messages.count(mine) == 1 and repaired.count(mine) == 1:
+            if shapes.count(without_ids(mine)) == 1 and repaired.count(mine) == 1:
                 assert any(one is mine for one in repaired)
         properties.nothing_invented(repaired, messages, PLACEHOLDERS)
         again = satchel.repair(copy.deepcopy(messages), dialect, mode=mode)

@@ -449,3 +449,28 @@ def test_system_and_tools_that_cannot_be_counted_change_nothing() -> None:
     with pytest.raises(satchel.InputError):
         working_set.window(system=wrong)
     assert working_set.window() == before
+
+
+class Odd(str):
+    """A string whose own length cannot be asked for, or is a lie."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise RuntimeError
+
+
+def test_strings_with_a_length_of_their_own_are_appended() -> None:
+    working_set = satchel.Assembler("gpt-4o", budget=10_000).working_set()
+    working_set.append([{"role": "user", "content": Odd("é")}] * 3)
+    assert len(working_set.window().messages) == 3
+
+
+def test_a_large_message_is_folded_like_its_pieces() -> None:
+    """Above some size other threads run meanwhile; the window is the same."""
+    large = "시험 line of a log\n" * 20_000
+    assembler = satchel.Assembler("gpt-4o", budget=400_000)
+    appended = assembler.working_set()
+    appended.append({"role": "user", "content": large})
+    built = assembler.working_set([{"role": "user", "content": large}])
+    assert appended.window().tokens == built.window().tokens

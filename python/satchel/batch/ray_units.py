@@ -129,7 +129,9 @@ class _Work:
         source, after, _, _, call = pickle.loads(row)  # noqa: S301 - pickled by this run
         match call.method:
             case "lines":
-                return f"{source}, lines {call.arguments[2]:,} to {after.line - 1:,}"
+                stretch, _, first = call.arguments[:3]
+                last = after.line - stretch.endswith(b"\n")
+                return f"{source}, lines {first:,} to {last:,}"
             case "rows":
                 return f"{source}, rows {call.arguments[5]:,} to {after.line - 1:,}"
             case _:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Exact", "as_chat"]
 
+_MOST = 2**53
+"""Any larger budget is this one."""
+
 _FIRST_BATCH = 64
 _FEWEST = 4
 _TOKEN_CHARS = 4
@@ -51,6 +54,7 @@ class Exact:
         if not isinstance(budget, (int, float)):
             return None
         total = self._request()
+        budget = min(budget, _MOST)  # a whole number may be too large for a division
         done, batch = 0, _first_batch(messages, budget - total, backward=backward)
         while done < len(messages):
             if backward:

@@ -353,7 +353,11 @@ class StoreMemories:
         if any(number not in self._known for number in numbers):
             await self._rows(None)
         places = [self._known[number] for number in numbers if number in self._known]
-        return {row.number: row for row in await self._at(places)}
+        rows = {row.number: row for row in await self._at(places)}
+        if any(number not in rows for number in numbers):
+            # Some went without a word, as by the store's own time to live: scopes are read anew.
+            self._residents.clear()
+        return rows
 
     async def _resident(self, scope: Scope) -> Resident:
         """The scope in columns: as it was read last, if nobody wrote since."""
@@ -361,7 +365,7 @@ class StoreMemories:
         [found] = await self._do([GetOp(_ABOUT, _STAMP)])
         stamp: object = None if found is None else found.value["token"]
         known = self._residents.pop(scope.start, None)
-        if known is None or known[0] != stamp:
+        if known is None or stamp is None or known[0] != stamp:
             rows = await self._rows(scope)
 
             def made() -> Resident:

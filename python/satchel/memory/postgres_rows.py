@@ -228,10 +228,11 @@ def lexical_values(scope: Scope, query: Query) -> dict[str, Any]:
 def likely_rows(scope: Scope, query: Query) -> str | None:
     """A text query for the rows that hold the most of the words; None to look at all with any.
 
-    Where words are frequent, most rows with one of them hold nothing else of the query, and are no
-    candidates: a row counts by the weights of what it holds. So only rows from some sum on are
-    looked at, low enough that there should be `_ENOUGH` times as many as are wanted if words came
-    independently of one another. Written as sets of words of which a row holds one in full.
+    Where words are frequent, most rows with one of them hold nothing else of the query, and are
+    seldom candidates: only a very short one outweighs a row that holds more. So only rows from some
+    sum of weights on are looked at, low enough that there should be `_ENOUGH` times as many as are
+    wanted if words came independently of one another. Written as sets of words of which a row holds
+    one in full.
     """
     if len(query.shares) != len(query.terms):
         return None

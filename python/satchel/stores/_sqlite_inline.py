@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LATER", "InlineConnection", "LeftToThreadError"]
 
-_THREADED_EVERY: Final = 200
-"""Commits after which two writes go to the thread. The first moves SQLite's log, which is two or
-three pages a commit and is due at 1,000, into the file; the second begins the log anew. Both wait
-for the disk."""
+_THREADED_EVERY: Final = 400
+"""Commits after which two writes go to the thread. With the first it moves SQLite's log, two or
+three pages a commit, into the file; the second begins the log anew. Both wait for the disk."""
+
+_COMMIT_BYTES: Final = 16_384
+"""What counts as one commit more."""
 
 _IN_A_ROW_S: Final = 0.000_5
 """How long one task may write without letting others have their turn."""
@@ -51,9 +53,10 @@ class InlineConnection:
     """
 
     def __init__(self) -> None:
-        self.lock: Final = threading.Lock()
+        self.lock: Final = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._commits = 0
+        self._is_moved = False
         self._warm: dict[str, None] = {}
         self._yielded_at = 0.0
 
@@ -74,6 +77,15 @@ class InlineConnection:
         """Closes it; waits for the write that is under way."""
         with self.lock:
             self._drop()
+
+    def note(self, writes: int, size: int) -> bool:
+        """Notes what the thread wrote; whether it is to move the log now. `lock` is held."""
+        self._is_moved = False
+        self._commits += writes + size // _COMMIT_BYTES
+        if self._connection is None or self._commits < _THREADED_EVERY:
+            return False
+        self._commits, self._is_moved = 0, True
+        return True
 
     def is_warm(self, subject: str) -> bool:
         """Whether the thread was asked about it before; from now on it was, since it is now."""
@@ -100,27 +112,27 @@ class InlineConnection:
         Raises:
             SatchelError: raised by the work.
         """
-        if not self.lock.acquire(blocking=False):
-            return LATER
         try:
+            if not self.lock.acquire(blocking=False):
+                return LATER
             connection = self._connection
-            if connection is None:
+            if connection is None or self._is_moved or self._commits >= _THREADED_EVERY:
                 return LATER
             self._commits += 1
-            if self._commits >= _THREADED_EVERY:
-                if self._commits > _THREADED_EVERY:
-                    self._commits = 0
-                return LATER
             return self._transact(connection, work)
         finally:
-            self.lock.release()
+            # Told by the lock: a signal's exception may come before any flag of ours is set.
+            try:  # noqa: SIM105 - making `suppress` is one more place where it may come
+                self.lock.release()
+            except RuntimeError:
+                pass
 
     def _transact(
         self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Any]
     ) -> Any:  # noqa: ANN401 - as above
         try:
-            connection.execute("BEGIN IMMEDIATE")
             try:
+                connection.execute("BEGIN IMMEDIATE")
                 result = work(connection)
                 connection.execute("COMMIT")
             except BaseException:

@@ -55,15 +55,17 @@ class _Pause:
 class _Job:
     """Something to do with the connection, and who waits for it."""
 
-    __slots__ = ("error", "future", "loop", "result", "work")
+    __slots__ = ("error", "future", "loop", "result", "size", "work")
 
     def __init__(
         self,
         work: Callable[[sqlite3.Connection], Any],
         future: asyncio.Future[Any],
         loop: asyncio.AbstractEventLoop,
+        size: int,
     ) -> None:
         self.work: Final = work
+        self.size: Final = size
         self.future: Final = future
         self.loop: Final = loop
         self.result: Any = None
@@ -110,6 +112,7 @@ class SQLiteThread:
         work: Callable[[sqlite3.Connection], _T],
         *,
         at_once: tuple[str, Callable[[sqlite3.Connection], _T]] | None = None,
+        size: int = 0,
     ) -> _T:
         """Does ``work`` within a transaction.
 
@@ -120,6 +123,7 @@ class SQLiteThread:
             work: what is done with the connection.
             at_once: for work that takes no time where the thread knows its subject: the subject,
                 and the same work for the calling thread. That one may raise `LeftToThreadError`.
+            size: about how many bytes it writes.
 
         Raises:
             StoreError: what `told` says about errors of SQLite; ``store_closed``.
@@ -140,9 +144,9 @@ class SQLiteThread:
                 return cast("_T", found)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        job = _Job(work, future, loop)
-        self._waiting.add(job)
+        job = _Job(work, future, loop, size)
         try:
+            self._waiting.add(job)
             self._jobs.put(job)
             return cast("_T", await future)
         finally:
@@ -236,6 +240,11 @@ def _serve(
                 connection = _do(batch, connection, connect, begin)
                 if connect_inline is not None and connection is not None and not inline.is_open:
                     inline.open(connect_inline)
+                is_due = inline.note(len(batch), sum(job.size for job in batch))
+                if is_due and connection is not None:
+                    # By itself, SQLite would do so unseen; the next write must be known to wait.
+                    with suppress(sqlite3.Error):
+                        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             _deliver(batch)
         if signal is not None:
             inline.close()

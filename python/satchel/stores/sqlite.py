@@ -74,6 +74,9 @@ _FEW_ENTRIES: Final = 8
 _FEW_BYTES: Final = 16_384
 """What an append may hold that is written without the thread."""
 
+_MOST_LOG_PAGES: Final = 4_000
+"""Pages at which SQLite moves its log by itself, should it have grown unseen (a long branch)."""
+
 
 class SQLiteStore:
     """Keeps sessions in a file.
@@ -108,9 +111,13 @@ class SQLiteStore:
         self._clock: Final = clock
         # Not a method: the threads must not keep the store alive.
         connect = partial(_connected, name, self._durability, timeout_s)
+        # Where small appends need no thread, the thread moves the log when they make way for it.
+        writing = connect
+        if self._durability == "process":
+            writing = partial(connect, log_pages=_MOST_LOG_PAGES)
         at_once = partial(_connected, name, self._durability, 0.0, any_thread=True)
         self._writer: Final = SQLiteThread(
-            connect,
+            writing,
             begin="BEGIN IMMEDIATE",
             name="satchel-sqlite-writer",
             connect_inline=at_once if self._durability == "process" else None,
@@ -227,7 +234,7 @@ class SQLiteStore:
         size = sum(len(content) for _, content in contents)
         is_small = len(given) <= _FEW_ENTRIES and size <= _FEW_BYTES
         at_once = (session_id, partial(work, is_inline=True)) if is_small else None
-        return await self._writer.run(work, at_once=at_once)
+        return await self._writer.run(work, at_once=at_once, size=size)
 
     async def read(
         self, session_id: str, *, after: int = 0, limit: int | None = None
@@ -353,7 +360,7 @@ class SQLiteStore:
             row.renew(connection, now)
             return version + 1
 
-        return await self._writer.run(work)
+        return await self._writer.run(work, size=len(content))
 
     async def value_names(self, session_id: str) -> list[str]:
         """See `SessionStore.value_names`."""
@@ -377,7 +384,7 @@ class SQLiteStore:
             )
             row.renew(connection, now)
 
-        await self._writer.run(work)
+        await self._writer.run(work, size=sum(len(content) for _, content in contents))
 
     async def get_page(self, session_id: str, pointer: str) -> bytes | None:
         """See `SessionStore.get_page`."""
@@ -500,7 +507,12 @@ class SQLiteStore:
 
 
 def _connected(
-    path: str, durability: str, busy_timeout_s: float, *, any_thread: bool = False
+    path: str,
+    durability: str,
+    busy_timeout_s: float,
+    *,
+    any_thread: bool = False,
+    log_pages: int = 1_000,
 ) -> sqlite3.Connection:
     """A connection with its settings, to a file that has its tables."""
     connection = sqlite3.connect(
@@ -517,6 +529,7 @@ def _connected(
         # What was deleted is overwritten, and not left in the file to be found.
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("PRAGMA cache_size = -8000")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {log_pages}")
     except BaseException:
         connection.close()
         raise

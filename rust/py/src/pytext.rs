@@ -46,7 +46,8 @@ impl PyText {
     pub(crate) fn chars(&self, py: Python<'_>) -> usize {
         match self {
             Self::Ascii(text) => text.len(),
-            Self::Other(text) => text.bind(py).len().unwrap_or(usize::MAX),
+            // By the type's own length: a subclass may have replaced it, with an error or a lie.
+            Self::Other(text) => text.bind(py).code_point_len().unwrap_or_default(),
             Self::Bytes(bytes) => bytes.as_bytes(py).len(),
         }
     }

@@ -22,7 +22,8 @@ pub(super) enum Ruling {
 
 /// The rulings on the results of soft steps, by their parts.
 ///
-/// A page that was read again is superseded by the newer reading, unless the policy has a rule of its
+/// A page that was read again is superseded by the newer reading, and one that was just read stays
+/// whole: shortened at once, it would lead to the next call. Both unless the policy has a rule of its
 /// own for that tool.
 pub(super) fn rulings<T: Text>(
     transcript: &Transcript<T>,
@@ -35,10 +36,15 @@ pub(super) fn rulings<T: Text>(
         supersede_key: Some("pointer".to_owned()),
         ..ToolRule::default()
     };
+    let newest_page_rule = ToolRule {
+        protect: true,
+        ..page_rule.clone()
+    };
     let mut found = BTreeMap::new();
     let mut newer: BTreeSet<(String, String)> = BTreeSet::new();
     for &at in soft.iter().rev() {
         let step = plan.shown[at].step;
+        let is_newest = transcript.steps()[step as usize].end as usize == transcript.len();
         if !transcript.steps()[step as usize].has_calls {
             continue;
         }
@@ -46,7 +52,11 @@ pub(super) fn rulings<T: Text>(
             let Some(tool) = one.tool.as_deref() else {
                 continue;
             };
-            let built_in = (tool == PAGE_TOOL).then_some(&page_rule);
+            let built_in = (tool == PAGE_TOOL).then_some(if is_newest {
+                &newest_page_rule
+            } else {
+                &page_rule
+            });
             if let Some(rule) = rules.get(tool).or(built_in) {
                 let is_old = is_superseded(transcript, rule, &one, tool, &mut newer);
                 if let Some(ruling) = ruling(rule, is_old) {
