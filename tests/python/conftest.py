@@ -28,7 +28,7 @@ if PROFILE == "fixed":
     # Values are also drawn from the constants of the modules that happen to be loaded, which
     # depends on the tests that the same process ran before. There is no setting for it.
     nothing = Constants()
-    vars(providers)["_get_local_constants"] = lambda: nothing
+    setattr(providers, "_get_local_constants", lambda: nothing)  # noqa: B010 - private
 
 
 def pytest_sessionfinish() -> None:

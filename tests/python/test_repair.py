@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import pytest
 from hypothesis import given
@@ -100,12 +100,12 @@ def words(value: object) -> set[str]:
 def without_ids(value: Any) -> Any:
     """A message with every id the same."""
     if isinstance(value, list):
-        return [without_ids(one) for one in value]
+        return [without_ids(one) for one in cast("list[object]", value)]
     if not isinstance(value, dict):
         return value
     return {
         key: "" if key == "id" or key.lower().endswith(("_id", "useid")) else without_ids(one)
-        for key, one in value.items()
+        for key, one in cast("dict[str, Any]", value).items()
     }
 
 
