@@ -272,7 +272,7 @@ fn the_note_says_less_where_the_largest_message_takes_nearly_all_there_is() {
         assert!(tokens <= hard + spare);
         let text = text_of(&render(&set, &messages));
         assert!(text.contains(&set.settings().key.index_pointer().to_string()));
-        Some(text.contains("Earlier steps are paged out"))
+        Some(text.contains("Steps paged out"))
     };
     assert_eq!(note(100), Some(true));
     assert!((10..100).any(|spare| note(spare) == Some(false)));
