@@ -381,3 +381,9 @@ def test_calls_count_as_they_write_themselves(args: dict[str, Any]) -> None:
     for budget in (count - 1, count):
         options: dict[str, Any] = {"max_tokens": budget, "token_counter": ESTIMATE}
         assert TRIM(messages, **options) == peer_trim(messages, **options)
+
+
+def test_a_budget_beyond_all_measure_holds_everything() -> None:
+    messages = [HumanMessage("a"), HumanMessage("b")]
+    counter = satchel.counter("gpt-4o")
+    assert trim_messages(messages, max_tokens=10**400, token_counter=counter) == messages
