@@ -589,16 +589,15 @@ class WorkingSet:
         what is gone, as ``(steps, tokens, note)``.
         """
     def unchanged_tail(self) -> int | None:
-        """Messages at the end of the newest window behind the newest change of its older part.
-
-        None if that never changed.
-        """
+        """Messages of the newest window behind the newest change of its older part, if any."""
     def summary_range(self, keep: int) -> tuple[int, int] | None:
         """First and end of the raw messages that a summary may cover; the newest ``keep`` stay."""
     def index_pointer(self) -> str:
         """The pointer of the index of everything that is gone."""
     def append(self, messages: Iterable[object]) -> None:
         """Appends messages; all or, on an error, none."""
+    def may_compact_within(self, chars: int) -> bool:
+        """Whether levels may fall while messages of so many characters are appended."""
     def apply(self, event: str, counter: Counter | None = None) -> None:
         """Folds one event, given as JSON, at the end of the log; ``counter`` if it names one."""
     def window(self, *, synthesize: bool, query: str | None = None) -> tuple[list[Any], _Figures]:

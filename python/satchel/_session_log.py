@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from satchel import _core
 from satchel._arguments import whole_number
+from satchel._giving_way import giving_way
 from satchel.errors import InputError, StoreError
 from satchel.stores.base import Entry, conflict, wrong_user
 from satchel.stores.codec import encode
@@ -58,7 +59,8 @@ async def encoded(messages: Sequence[Any], keys: Sequence[str | None]) -> list[E
 
 def _entries(messages: Sequence[Any], keys: Sequence[str | None]) -> list[Entry]:
     return [
-        Entry("message", encode(message), key) for message, key in zip(messages, keys, strict=True)
+        Entry("message", encode(message), key)
+        for message, key in giving_way(zip(messages, keys, strict=True))
     ]
 
 
@@ -236,7 +238,9 @@ class SessionLog:
         working_set = self.working_set
         entries = [entry for entry, _ in fresh]
         messages = [message for _, message in fresh]
-        if sum(len(entry.payload) for entry in entries) < INLINE_BYTES:
+        size = sum(len(entry.payload) for entry in entries)
+        core = working_set._era.core  # noqa: SLF001 - as above
+        if size < INLINE_BYTES and not core.may_compact_within(size):
             working_set.append(messages)
         else:
             # In pieces: each holds the interpreter while its messages are read. If a later one

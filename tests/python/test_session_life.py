@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -145,3 +146,34 @@ def test_closing_while_others_work_loses_nothing_that_was_acknowledged(tmp_path:
         await store.close()
 
     run(main())
+
+
+def test_an_append_at_which_levels_fall_leaves_the_loop_alone() -> None:
+    by_append: list[list[int]] = []
+
+    def count(text: str) -> int:
+        by_append[-1].append(threading.get_ident())
+        return len(text) // 4
+
+    async def work() -> None:
+        store = MemoryStore()
+        by_append.append([])
+        session = satchel.open_session(
+            store, session_id="s", model="gpt-4o", budget=2_000, counter=count
+        )
+        async with session:
+            for number in range(60):
+                by_append.append([])
+                role = "assistant" if number % 2 else "user"
+                words = " ".join(f"word{number * place % 97}" for place in range(60))
+                await session.append({"role": role, "content": f"Remark {number}: {words}"})
+            by_append.append([])
+            assert (await session.window()).report.compactions > 1
+
+    asyncio.run(work())
+    here = threading.get_ident()
+    # A message alone is counted once or twice; what is left of others is counted when levels fall.
+    slow = [threads for threads in by_append[1:-1] if len(threads) > 3]
+    assert slow
+    assert all(here not in threads for threads in slow)
+    assert any(here in threads for threads in by_append[1:-1])

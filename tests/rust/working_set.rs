@@ -631,3 +631,25 @@ fn recalled_content_is_fenced_and_counted() {
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PageNotFound);
 }
+
+#[test]
+fn an_append_at_which_levels_fall_is_foreseen() {
+    let (_, messages) = small(1_500);
+    let policy = Policy::default();
+    let mut set = WorkingSet::new(settings(Dialect::OpenAi, 1_500, policy)).unwrap();
+    let (mut fell, mut foreseen) = (0, 0);
+    for (index, message) in messages.iter().enumerate() {
+        let expected = set.may_compact_within(100);
+        foreseen += usize::from(expected);
+        let before = set.plan().compactions();
+        set.append(read_one(Dialect::OpenAi, message, index))
+            .unwrap();
+        if set.plan().compactions() > before {
+            fell += 1;
+            assert!(expected);
+        }
+    }
+    assert!(fell > 0);
+    assert!(foreseen < messages.len() / 2, "{foreseen}");
+    assert!(set.may_compact_within(1_500));
+}

@@ -111,7 +111,7 @@ def _found(messages: Sequence[Any], dialect: str, first: int) -> Iterator[_Line]
             if role == "tool" and page[:1] in (b"[", b"{"):
                 continue  # JSON: a line of it is no sentence
             # Later lines of a long error are its cause; no line is quoted twice.
-            for number, raw in enumerate(page.decode("utf-8", "ignore").splitlines()):
+            for number, raw in enumerate(giving_way(page.decode("utf-8", "ignore").splitlines())):
                 text = raw.strip()
                 worth = _worth(text, role) if _SHORTEST <= len(text) <= _LONGEST else 0.0
                 if worth > 0:

@@ -36,7 +36,7 @@ pub fn check_boundary<T: Text>(
     index: &mut Index,
     at: usize,
 ) -> Result<Option<Shortfall>> {
-    let Some(Pressure { room, free, cause }) = pressure(plan, transcript, settings) else {
+    let Some(Pressure { room, free, cause }) = pressure(plan, transcript, settings, 0) else {
         return Ok(None);
     };
     let policy = &settings.policy;
@@ -87,7 +87,17 @@ pub fn needs_compaction<T: Text>(
     transcript: &Transcript<T>,
     settings: &Settings,
 ) -> bool {
-    pressure(plan, transcript, settings).is_some()
+    pressure(plan, transcript, settings, 0).is_some()
+}
+
+/// The same for a window with so many more tokens.
+pub(crate) fn may_need_compaction<T: Text>(
+    plan: &Plan,
+    transcript: &Transcript<T>,
+    settings: &Settings,
+    more: u64,
+) -> bool {
+    pressure(plan, transcript, settings, more).is_some()
 }
 
 /// Why levels should fall, and the room that there is.
@@ -98,14 +108,16 @@ struct Pressure {
     cause: Cause,
 }
 
-/// Whether the history has outgrown a trigger, or room should be made before it has.
+/// Whether the history, with so many more tokens, has outgrown a trigger, or room should be made
+/// before it has.
 fn pressure<T: Text>(
     plan: &Plan,
     transcript: &Transcript<T>,
     settings: &Settings,
+    more: u64,
 ) -> Option<Pressure> {
     let room = settings.room();
-    let total = settings.base_tokens() + plan.history_tokens;
+    let total = settings.base_tokens() + plan.history_tokens + more;
     let own = total - plan.automatic_tokens();
     let policy = &settings.policy;
     let is_due = is_crowded(plan, transcript, settings)

@@ -28,10 +28,13 @@ use crate::pytext::PyText;
 use crate::render::push_entry;
 
 /// Appends of up to this many messages, with up to so many characters in all, stay attached to the
-/// interpreter: letting go of it costs more than folding them. Folding 100,000 characters took ten
-/// milliseconds in which no other thread ran.
+/// interpreter, unless levels may fall: letting go of it costs more than folding them. Folding
+/// 100,000 characters, or a compaction, took ten milliseconds in which no other thread ran.
 const ATTACHED_MESSAGES: usize = 4;
 const ATTACHED_CHARS: usize = 8_192;
+
+/// At the least, of what people write; to guess whether an append comes near the trigger.
+const CHARS_PER_TOKEN: u64 = 2;
 
 /// Messages that are read before they are folded. Read all at once, 50,000 messages leave 130
 /// bytes a message of holes in the heap, where their short-lived lists stood between what stays.
@@ -159,7 +162,9 @@ impl PyWorkingSet {
         let dialect = state.set.settings().dialect;
         let mut objects = listed(messages)?;
         let read = read_messages(py, dialect, &objects, state.messages.len())?;
-        if is_light(py, &read) {
+        let chars = chars_in(py, &read);
+        let is_light = read.len() <= ATTACHED_MESSAGES && chars <= ATTACHED_CHARS;
+        if is_light && !state.set.may_compact_within(chars as u64 / CHARS_PER_TOKEN) {
             state.set.append(read).map_err(PyError)?;
         } else {
             let set = &mut state.set;
@@ -167,6 +172,12 @@ impl PyWorkingSet {
         }
         state.messages.append(&mut objects);
         Ok(())
+    }
+
+    /// Whether levels may fall while messages of so many characters are appended, which is slow.
+    fn may_compact_within(&self, chars: u64) -> PyResult<bool> {
+        let state = self.lock()?;
+        Ok(state.set.may_compact_within(chars / CHARS_PER_TOKEN))
     }
 
     /// Folds one event, given as JSON, at the end of the log; `counter` is the one it names.
@@ -546,8 +557,8 @@ fn read_messages(
     messages.iter().enumerate().map(read).collect()
 }
 
-/// Whether folding these takes no time worth letting other threads run.
-fn is_light(py: Python<'_>, messages: &[Message<PyText>]) -> bool {
+/// Characters of the texts in these.
+fn chars_in(py: Python<'_>, messages: &[Message<PyText>]) -> usize {
     fn chars(py: Python<'_>, value: &Value<PyText>) -> usize {
         match value {
             Value::Text(text) => text.chars(py),
@@ -556,16 +567,14 @@ fn is_light(py: Python<'_>, messages: &[Message<PyText>]) -> bool {
             Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         }
     }
-    let parts = || messages.iter().flat_map(|message| &message.parts);
-    messages.len() <= ATTACHED_MESSAGES
-        && parts()
-            .map(|part| match &part.body {
-                Body::Text(text) => text.chars(py),
-                Body::Value(value) => chars(py, value),
-                Body::Empty => 0,
-            })
-            .sum::<usize>()
-            <= ATTACHED_CHARS
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    parts
+        .map(|part| match &part.body {
+            Body::Text(text) => text.chars(py),
+            Body::Value(value) => chars(py, value),
+            Body::Empty => 0,
+        })
+        .sum()
 }
 
 /// Events must stand in order, none behind the last message.

@@ -1,6 +1,7 @@
 //! Messages that are appended: checked, counted, folded.
 
 use super::{Prefix, WorkingSet};
+use crate::compaction::may_need_compaction;
 use crate::error::Result;
 use crate::message::Message;
 use crate::need::Search;
@@ -30,6 +31,14 @@ impl<T: Text> WorkingSet<T> {
     ) -> Result<()> {
         self.transcript.check_sizes(&messages, &overheads)?;
         self.take_in(messages, overheads)
+    }
+
+    /// Whether levels may fall while so many tokens of messages are appended: most of what an
+    /// append costs that falls on one of the rare boundaries where they do (ten milliseconds beside
+    /// twenty microseconds). A forecast: the tokens are a guess, and a preset's own reasons beside
+    /// the tokens count as they are now.
+    pub fn may_compact_within(&self, tokens: u64) -> bool {
+        may_need_compaction(&self.plan, &self.transcript, &self.settings, tokens)
     }
 
     fn take_in(&mut self, messages: Vec<Message<T>>, overheads: Vec<u32>) -> Result<()> {
