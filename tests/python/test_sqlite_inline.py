@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import subprocess
+import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -215,3 +217,67 @@ def test_nothing_is_inherited_by_a_forked_process(tmp_path: Path) -> None:
     asyncio.run(store.append("s", said("parent")))
     assert asyncio.run(texts_of(store)) == ["first", "second", "child", "child again", "parent"]
     asyncio.run(store.close())
+
+
+INTERRUPTED: Final = """
+import asyncio
+import random
+import signal
+import sys
+
+from satchel.stores.base import Entry
+from satchel.stores.sqlite import SQLiteStore
+
+
+class Interrupted(BaseException):
+    pass
+
+
+def interrupt(number, frame):
+    raise Interrupted
+
+
+async def main(path):
+    store = SQLiteStore(path)
+    await store.open("s")
+    acknowledged, interruptions, draw = [], 0, random.Random(7)
+    for number in range(800):
+        key = f"k{number}"
+        append = store.append("s", [Entry("message", b"{}", key)])
+        try:
+            signal.setitimer(signal.ITIMER_REAL, draw.uniform(5e-6, 4e-4))
+            try:
+                append.send(None)
+            except StopIteration:
+                acknowledged.append(key)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except Interrupted:
+            interruptions += 1
+        append.close()
+        if number % 50 == 0:
+            await asyncio.sleep(0.001)
+    await store.append("s", [Entry("message", b"{}", "last")])
+    stored = [entry.key for entry in await store.read("s")]
+    await store.close()
+    assert set(acknowledged) <= set(stored), "lost"
+    assert stored[-1] == "last"
+    assert len(stored) == len(set(stored)), "doubled"
+    told = set(acknowledged)
+    assert [key for key in stored if key in told] == acknowledged, "order"
+    print(interruptions, len(acknowledged), len(stored))
+
+
+signal.signal(signal.SIGALRM, interrupt)
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_an_append_that_a_signal_breaks_off_is_whole_or_not_there(tmp_path: Path) -> None:
+    # A process of its own: elsewhere the signal could meet the test runner.
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "x.db")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)  # noqa: S603 - this interpreter
+    assert done.returncode == 0, done.stderr
+    interruptions, acknowledged, stored = map(int, done.stdout.split())
+    assert interruptions > 20
+    assert acknowledged > 20
+    assert stored > acknowledged  # by the last one at least
