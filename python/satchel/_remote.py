@@ -82,24 +82,14 @@ def remote_files(url: str, suffixes: Iterable[str]) -> list[str]:
         InputError: ``invalid_file``.
         ImportError: pyarrow is not installed.
     """
-    system, path = file_system(url)
-    kinds: Any = import_module("pyarrow.fs")
-    try:
-        found = system.get_file_info(path)
-        if found.type != kinds.FileType.Directory:
-            return [url]
-        listed = system.get_file_info(kinds.FileSelector(path, recursive=True))
-    except (OSError, ValueError) as error:
-        raise _failed(url, error, "cannot be listed") from error
+    _, names = _listed(url)
+    if names is None:
+        return [url]
     head, _, query = url.partition("?")
     wanted = set(suffixes)
-    names = sorted(
-        one.path[len(path) :].lstrip("/")
-        for one in listed
-        if one.type == kinds.FileType.File and Path(one.path).suffix in wanted
-    )
     end = f"?{query}" if query else ""
-    return [f"{head.rstrip('/')}/{name}{end}" for name in names]
+    chosen = sorted(name for name in names if Path(name).suffix in wanted)
+    return [f"{head.rstrip('/')}/{name}{end}" for name in chosen]
 
 
 def holds_files(url: str) -> bool:
@@ -109,16 +99,23 @@ def holds_files(url: str) -> bool:
         InputError: ``invalid_file``.
         ImportError: pyarrow is not installed.
     """
+    is_there, names = _listed(url)
+    return is_there if names is None else bool(names)
+
+
+def _listed(url: str) -> tuple[bool, list[str] | None]:
+    """Whether there is something, and for a folder the names of the files below it."""
     system, path = file_system(url)
-    kinds: Any = import_module("pyarrow.fs")
+    kinds: Any = import_module("pyarrow.fs").FileType
+    selector: Any = import_module("pyarrow.fs").FileSelector
     try:
         found = system.get_file_info(path)
-        if found.type != kinds.FileType.Directory:
-            return bool(found.type != kinds.FileType.NotFound)
-        listed = system.get_file_info(kinds.FileSelector(path, recursive=True))
+        if found.type != kinds.Directory:
+            return bool(found.type != kinds.NotFound), None
+        below = system.get_file_info(selector(path, recursive=True))
     except (OSError, ValueError) as error:
         raise _failed(url, error, "cannot be listed") from error
-    return any(one.type == kinds.FileType.File for one in listed)
+    return True, [one.path[len(path) :].lstrip("/") for one in below if one.type == kinds.File]
 
 
 def check_writable(url: str) -> None:
