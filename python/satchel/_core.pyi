@@ -1,6 +1,6 @@
 """The native half of the package: types and functions as Rust defines them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, final
 
 import numpy as np
@@ -16,6 +16,7 @@ __all__ = [
     "MessageTokens",
     "RewriteReader",
     "Rewriter",
+    "StoredMessages",
     "TranscriptReader",
     "WorkingSet",
     "__version__",
@@ -558,6 +559,28 @@ _Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, fl
 _Explained: TypeAlias = tuple[int, int, str, str, int, int, float, str, str, int]
 
 @final
+class StoredMessages:
+    """The messages of a stored log, of which objects are made when they are wanted."""
+
+    def __new__(cls) -> StoredMessages: ...
+    def add(
+        self, joined: bytes, lengths: Sequence[int], forms: bytes, read: Callable[[int], Any]
+    ) -> list[Any]:
+        """Adds the messages of a block of entries; returns the events.
+
+        Args:
+            joined: the JSON of the entries, with a comma between any two.
+            lengths: bytes of each.
+            forms: a byte for each; its lowest bit says that it is an event.
+            read: the object of an entry by its place in the block, for events and for what is out
+                of the ordinary.
+        """
+    def __len__(self) -> int:
+        """Number of messages."""
+    def __iter__(self) -> Iterator[Any]:
+        """The objects of all messages, made once."""
+
+@final
 class WorkingSet:
     """The fold over one log; ``satchel.WorkingSet`` is the public face.
 
@@ -610,8 +633,8 @@ class WorkingSet:
         """
     def __len__(self) -> int:
         """Number of raw messages."""
-    def messages(self) -> list[Any]:
-        """The raw messages, the caller's own objects."""
+    def messages(self, first: int = 0, end: int | None = None) -> list[Any]:
+        """The raw messages from ``first`` up to ``end``, the caller's own objects."""
     def page_in(self, pointer: str, *, pattern: str | None, lines: tuple[int, int] | None) -> str:
         """The content behind a pointer."""
     def page_source(self, pointer: str) -> tuple[str, int | None, int, str, str]:

@@ -150,6 +150,11 @@ class Era:
         """The messages of this era as they are packed."""
         return self.core.messages()[len(self.handed_on) :]
 
+    def messages_between(self, first: int, end: int) -> list[Any]:
+        """Those from place ``first`` of this era up to ``end``; no objects are made of others."""
+        size = len(self.handed_on)
+        return self.core.messages(size + first, size + end)
+
     @property
     def _shift(self) -> int:
         return self.start - len(self.handed_on)

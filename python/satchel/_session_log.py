@@ -23,7 +23,7 @@ from satchel.stores.entries import load_entries
 from satchel.working_set import WorkingSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from satchel.assembler import Assembler
     from satchel.stores.base import SessionInfo, SessionStore
@@ -153,10 +153,7 @@ class SessionLog:
         return info
 
     def _built(self, entries: Entries) -> WorkingSet:
-        messages: list[Any] = []
-        events: list[Any] = []
-        for kind, value in zip(entries.kinds, entries.values(), strict=True):
-            (messages if kind == "message" else events).append(value)
+        messages, events = entries.history()
         self._stored_events = len(events)
         if not events:
             # Random, so that a pointer of another session finds nothing here.
@@ -265,8 +262,10 @@ class SessionLog:
     def _check_pending(self, message: object) -> None:
         """Refuses a message that would come between another writer's calls and their results."""
         working_set = self.working_set
-        messages = working_set.messages
-        if len(messages) == self._own_end or not _wait(messages, working_set.dialect):
+        if len(working_set) == self._own_end:
+            return
+        newest_first = working_set._newest_first()  # noqa: SLF001 - as above
+        if not _wait(newest_first, working_set.dialect):
             return
         if "result" in _kinds(message, working_set.dialect):
             return
@@ -388,10 +387,10 @@ def _outrun() -> StoreError:
     return StoreError(message, code="version_conflict")
 
 
-def _wait(messages: Sequence[object], dialect: str) -> bool:
+def _wait(newest_first: Iterable[object], dialect: str) -> bool:
     """Whether calls at the end of a history have no results yet."""
     calls = results = 0
-    for message in reversed(messages):
+    for message in newest_first:
         kinds = _kinds(message, dialect)
         if not {"call", "result"} & set(kinds) or (calls and "call" not in kinds):
             break
