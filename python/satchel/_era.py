@@ -17,7 +17,7 @@ from satchel.errors import InputError, SatchelError
 from satchel.window import Page, Rewrite, StepReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from satchel._damage import Repairs
@@ -154,6 +154,11 @@ class Era:
         """Those from place ``first`` of this era up to ``end``; no objects are made of others."""
         size = len(self.handed_on)
         return self.core.messages(size + first, size + end)
+
+    def newest_first(self) -> Iterator[Any]:
+        """The messages of this era from its end; no objects are made of those not reached."""
+        for at in range(len(self.core) - 1, len(self.handed_on) - 1, -1):
+            yield from self.core.messages(at, at + 1)
 
     @property
     def _shift(self) -> int:

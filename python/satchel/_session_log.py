@@ -264,7 +264,8 @@ class SessionLog:
         working_set = self.working_set
         if len(working_set) == self._own_end:
             return
-        newest_first = working_set._newest_first()  # noqa: SLF001 - as above
+        # No call waits over a change of the dialect.
+        newest_first = working_set._era.newest_first()  # noqa: SLF001 - as above
         if not _wait(newest_first, working_set.dialect):
             return
         if "result" in _kinds(message, working_set.dialect):

@@ -47,7 +47,7 @@ from satchel.policy import planned_policy
 from satchel.window import Columns, Report, StepReport, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from satchel._handover import Opening
     from satchel._page_calls import ToolCall
@@ -249,14 +249,6 @@ class WorkingSet:
         """The raw history, the caller's own objects; repaired, if it could not be packed."""
         before = [message for era in self._past for message in era.raw]
         return [*before, *self._era.messages]
-
-    def _newest_first(self) -> Iterator[Any]:
-        """`messages` from the end; of a log that was loaded, only what is looked at is made."""
-        era = self._era
-        for at in range(len(era.core) - 1, len(era.handed_on) - 1, -1):
-            yield from era.core.messages(at, at + 1)
-        for past in reversed(self._past):
-            yield from reversed(past.raw)
 
     @property
     def events(self) -> tuple[Mapping[str, Any], ...]:
