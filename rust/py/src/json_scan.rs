@@ -14,6 +14,9 @@ const MAX_DEPTH: u32 = 64;
 /// Digits that surely fit into an `i64`.
 const MAX_DIGITS: usize = 18;
 
+/// Words of eight bytes that are looked at one by one before a search of longer runs begins.
+const NEAR: usize = 6;
+
 /// A string between its quotes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Found<'a, 's> {
@@ -198,54 +201,76 @@ impl<'a, M: Maker<'a>> Scanner<'a, M> {
 
     /// A string whose opening quote is behind.
     fn string<T>(&mut self, make: impl FnOnce(&mut M, Found<'a, '_>) -> Option<T>) -> Option<T> {
-        let rest = self.rest();
-        let end = memchr2(b'"', b'\\', rest)?;
-        let plain = rest.get(..end)?;
-        if rest.get(end) == Some(&b'\\') {
-            self.unescape()?;
-            return make(&mut self.make, Found::Unescaped(&self.unescaped));
-        }
         let from = self.at;
-        self.at += end + 1;
-        if has_control(plain) {
-            return None;
+        let plain = self.plain()?;
+        self.at += plain.len() + 1;
+        if self.bytes.get(self.at - 1) == Some(&b'"') {
+            return make(&mut self.make, Found::Plain(from, plain));
         }
-        make(&mut self.make, Found::Plain(from, plain))
+        self.unescape(plain)?;
+        make(&mut self.make, Found::Unescaped(&self.unescaped))
     }
 
-    /// Goes behind a string with escapes and leaves what it says in `unescaped`.
-    fn unescape(&mut self) -> Option<()> {
-        self.unescaped.clear();
-        loop {
-            let rest = self.rest();
-            let end = memchr2(b'"', b'\\', rest)?;
-            let plain = rest.get(..end)?;
-            if has_control(plain) {
-                return None;
+    /// The bytes up to the next quote or backslash; `None` if there is none, or if what must be
+    /// escaped stands before it.
+    fn plain(&self) -> Option<&'a [u8]> {
+        let rest = self.rest();
+        let mut near = 0;
+        // Keys end soon, and code and JSON inside a string have an escape every few bytes.
+        for word in rest.as_chunks().0.iter().take(NEAR) {
+            let plain = plain_bytes(*word);
+            near += plain;
+            if plain < word.len() {
+                return match rest.get(near) {
+                    Some(b'"' | b'\\') => rest.get(..near),
+                    _ => None,
+                };
             }
+        }
+        let far = rest.get(near..)?;
+        let end = memchr2(b'"', b'\\', far)?;
+        if has_control(far.get(..end)?) {
+            return None;
+        }
+        rest.get(..near + end)
+    }
+
+    /// Goes behind a string whose first backslash is behind, `before` being what stands before it,
+    /// and leaves what it says in `unescaped`.
+    fn unescape(&mut self, before: &[u8]) -> Option<()> {
+        self.unescaped.clear();
+        self.unescaped.extend_from_slice(before);
+        loop {
+            self.escape()?;
+            let plain = self.plain()?;
             self.unescaped.extend_from_slice(plain);
-            self.at += end + 1;
-            if rest.get(end) == Some(&b'"') {
+            self.at += plain.len() + 1;
+            if self.bytes.get(self.at - 1) == Some(&b'"') {
                 return Some(());
             }
-            let byte = match self.next()? {
-                byte @ (b'"' | b'\\' | b'/') => byte,
-                b'b' => 0x08,
-                b'f' => 0x0C,
-                b'n' => b'\n',
-                b'r' => b'\r',
-                b't' => b'\t',
-                b'u' => {
-                    let found = self.code_point()?;
-                    let mut utf8 = [0; 4];
-                    let utf8 = found.encode_utf8(&mut utf8);
-                    self.unescaped.extend_from_slice(utf8.as_bytes());
-                    continue;
-                }
-                _ => return None,
-            };
-            self.unescaped.push(byte);
         }
+    }
+
+    /// What an escape stands for, whose backslash is behind.
+    fn escape(&mut self) -> Option<()> {
+        let byte = match self.next()? {
+            byte @ (b'"' | b'\\' | b'/') => byte,
+            b'b' => 0x08,
+            b'f' => 0x0C,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                let found = self.code_point()?;
+                let mut utf8 = [0; 4];
+                let utf8 = found.encode_utf8(&mut utf8);
+                self.unescaped.extend_from_slice(utf8.as_bytes());
+                return Some(());
+            }
+            _ => return None,
+        };
+        self.unescaped.push(byte);
+        Some(())
     }
 
     /// The character of `\uXXXX`, or of two that are a surrogate pair.
@@ -316,6 +341,19 @@ impl<'a, M: Maker<'a>> Scanner<'a, M> {
         }
         self.make.float(number, from, text)
     }
+}
+
+/// How many bytes of a word stand before the first quote, backslash or control character.
+fn plain_bytes(word: [u8; 8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    // The sign bit of each byte that is below `least`: bytes above the first of them may be wrong,
+    // which nobody asks for.
+    let below =
+        |word: u64, least: u8| word.wrapping_sub(ONES * u64::from(least)) & !word & (ONES * 0x80);
+    let word = u64::from_le_bytes(word);
+    let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    let special = equal(b'"') | equal(b'\\') | below(word, 0x20);
+    special.trailing_zeros() as usize / 8
 }
 
 /// Whether a string holds what must be escaped; many bytes at a time, without a branch for each.
