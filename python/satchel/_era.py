@@ -28,6 +28,9 @@ __all__ = ["LEVELS", "Era"]
 LEVELS: Final[tuple[str, ...]] = ("verbatim", "trimmed", "stub", "gone")
 
 
+_PIECE: Final = 500
+"""Messages of which objects are made at a time."""
+
 CLOSED: Final = -2
 """Stands for the revision of an era that has ended."""
 
@@ -153,7 +156,11 @@ class Era:
     def messages_between(self, first: int, end: int) -> list[Any]:
         """Those from place ``first`` of this era up to ``end``; no objects are made of others."""
         size = len(self.handed_on)
-        return self.core.messages(size + first, size + end)
+        found: list[Any] = []
+        # Between the pieces other threads may run.
+        for at in range(size + first, size + end, _PIECE):
+            found += self.core.messages(at, min(at + _PIECE, size + end))
+        return found
 
     def newest_first(self) -> Iterator[Any]:
         """The messages of this era from its end; no objects are made of those not reached."""

@@ -276,6 +276,25 @@ class SessionLog:
         )
         raise StoreError(text, code="calls_pending")
 
+    async def messages(self, limit: int | None) -> list[Any]:
+        """The newest ``limit`` messages, for None all; objects that are not there are made.
+
+        In pieces: a thousand of them take a millisecond or more.
+        """
+        working_set = self.working_set
+        era, eras = working_set._era, working_set._eras  # noqa: SLF001 - as above
+        if len(eras) > 1:
+            found = working_set.messages
+            return found if limit is None else found[max(0, len(found) - limit) :]
+        end = len(era.core)
+        first = 0 if limit is None else max(0, end - limit)
+        found = []
+        for start in range(first, end, PIECE_MESSAGES):
+            if start > first:
+                await asyncio.sleep(0)
+            found += era.messages_between(start, min(end, start + PIECE_MESSAGES))
+        return found
+
     async def run(self, work: Callable[[WorkingSet], _Result]) -> _Result:
         """Does something with the working set in a thread; not left before that is done.
 

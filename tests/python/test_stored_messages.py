@@ -1,5 +1,8 @@
 """A log that is read back: the same windows and objects, made when somebody wants them."""
 
+# The way back from a log is private: a session and a pickle take it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import gc
@@ -190,7 +193,10 @@ def test_objects_are_made_once_and_only_of_what_is_wanted() -> None:
             assert first.messages == second.messages
             kept = [message for message in first.messages if message in messages]
             assert kept
+            newest = await session.messages(7)
             again = await session.messages()
+            assert all(one is other for one, other in zip(newest, again[-7:], strict=True))
+            assert await session.messages(0) == []
             ids = {id(message) for message in again}
             assert sum(id(message) in ids for message in first.messages) >= len(kept)
             assert again == messages
