@@ -239,8 +239,13 @@ class Entries(Sequence[Entry]):
         """
         made = self._made
         if made is None or self._blocks:
-            return [value for block in self._blocks for value in block.values()]
-        return [value for part in _parts(made) for value in _parsed(part)]
+            parts: Iterable[list[Any]] = (block.values() for block in self._blocks)
+        else:
+            parts = map(_parsed, _parts(made))
+        found: list[Any] = []
+        for part in parts:
+            found += part
+        return found
 
     def history(self) -> tuple[_core.StoredMessages, list[Any]]:
         """The messages as they are stored, of which objects are made when wanted; the events.
@@ -254,7 +259,10 @@ class Entries(Sequence[Entry]):
             blocks: Iterable[Block] = self._blocks
         else:
             blocks = map(_block_of_entries, _parts(made))
-        return messages, [event for block in blocks for event in block.read_into(messages)]
+        events: list[Any] = []
+        for block in blocks:
+            events += block.read_into(messages)
+        return messages, events
 
 
 @runtime_checkable
