@@ -284,11 +284,11 @@ class SessionLog:
         working_set = self.working_set
         era, eras = working_set._era, working_set._eras  # noqa: SLF001 - as above
         if len(eras) > 1:
-            found = working_set.messages
-            return found if limit is None else found[max(0, len(found) - limit) :]
+            every = working_set.messages
+            return every if limit is None else every[max(0, len(every) - limit) :]
         end = len(era.core)
         first = 0 if limit is None else max(0, end - limit)
-        found = []
+        found: list[Any] = []
         for start in range(first, end, PIECE_MESSAGES):
             if start > first:
                 await asyncio.sleep(0)
