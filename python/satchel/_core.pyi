@@ -1,6 +1,6 @@
 """The native half of the package: types and functions as Rust defines them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, final
 
 import numpy as np
@@ -16,6 +16,7 @@ __all__ = [
     "MessageTokens",
     "RewriteReader",
     "Rewriter",
+    "StoredMessages",
     "TranscriptReader",
     "WorkingSet",
     "__version__",
@@ -448,10 +449,7 @@ class LintProgress:
     def start(self) -> int:
         """Index of the first message that the next check needs."""
     def is_valid(self, messages: list[Any], system: object, tools: object, /) -> bool:
-        """Whether there is no error in ``messages``: those of the last call, and more behind them.
-
-        False may also mean that only a look at the whole list can tell.
-        """
+        """Whether the last call's messages, and more behind them, are surely without an error."""
 
 def lint_rules() -> list[tuple[str, str, Literal["error", "warning"], str, str]]:
     """The catalogue of ``satchel.lint`` as rows: the fields of a ``Rule``."""
@@ -558,17 +556,27 @@ _Figures: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, fl
 _Explained: TypeAlias = tuple[int, int, str, str, int, int, float, str, str, int]
 
 @final
+class StoredMessages:
+    """The messages of a stored log; objects are made of them when they are wanted.
+
+    `add` takes a block of entries and gives its events: their JSON with commas between, bytes of
+    each, a byte for each (odd: an event), and what reads an event, or the extraordinary, by place.
+    """
+
+    def __new__(cls) -> Self: ...
+    def add(
+        self, joined: bytes, lengths: Sequence[int], forms: bytes, read: Callable[[int], Any]
+    ) -> list[Any]: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+@final
 class WorkingSet:
     """The fold over one log; ``satchel.WorkingSet`` is the public face.
 
-    Args:
-        counter: counts every text.
-        settings: event 0 as JSON.
-        messages: the history.
-        events: the list of further events as JSON.
-        counters: the counters that settings among them name.
-        opening: how many messages another working set handed on, and what was gone from it: steps,
-            tokens, the note.
+    ``settings`` is event 0 and ``events`` the list of further ones, as JSON; ``counters`` are those
+    that settings among them name; ``opening`` says how many messages another working set handed on,
+    and what was gone from it: steps, tokens, the note.
     """
 
     def __new__(
@@ -583,13 +591,12 @@ class WorkingSet:
     def hand_on(
         self,
     ) -> tuple[list[tuple[int, int, str, bool, bool, list[Any]]], tuple[int, int, str] | None]:
-        """What goes on when the dialect changes.
+        """What goes on when the dialect changes, and what is gone: ``(steps, tokens, note)``.
 
-        The steps in the window, as ``(first, end, role, is leading, is pinned, messages)``, and
-        what is gone, as ``(steps, tokens, note)``.
+        A step is ``(first, end, role, is leading, is pinned, messages)``.
         """
     def unchanged_tail(self) -> int | None:
-        """Messages of the newest window behind the newest change of its older part, if any."""
+        """Messages behind the newest change of a window's older part; None if it never changed."""
     def summary_range(self, keep: int) -> tuple[int, int] | None:
         """First and end of the raw messages that a summary may cover; the newest ``keep`` stay."""
     def index_pointer(self) -> str:
@@ -609,8 +616,8 @@ class WorkingSet:
         """
     def __len__(self) -> int:
         """Number of raw messages."""
-    def messages(self) -> list[Any]:
-        """The raw messages, the caller's own objects."""
+    def messages(self, first: int = 0, end: int | None = None) -> list[Any]:
+        """The raw messages from ``first`` up to ``end``, the caller's own objects."""
     def page_in(self, pointer: str, *, pattern: str | None, lines: tuple[int, int] | None) -> str:
         """The content behind a pointer."""
     def page_source(self, pointer: str) -> tuple[str, int | None, int, str, str]:
@@ -633,10 +640,7 @@ class WorkingSet:
         """The same as numpy arrays by name, one entry per step."""
 
 def has_rows_of(head: bytes, file_format: str | None) -> bool:
-    """Whether a file that begins like this has a conversation a line.
-
-    ``head`` must hold two lines that are not blank, else the answer is no.
-    """
+    """Whether a file that begins with these two lines or more has a conversation a line."""
 
 _Texts: TypeAlias = tuple[NDArray[np.int64], bytes]
 

@@ -17,7 +17,7 @@ from satchel.errors import InputError, SatchelError
 from satchel.window import Page, Rewrite, StepReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from satchel._damage import Repairs
@@ -27,6 +27,9 @@ __all__ = ["LEVELS", "Era"]
 
 LEVELS: Final[tuple[str, ...]] = ("verbatim", "trimmed", "stub", "gone")
 
+
+_PIECE: Final = 500
+"""Messages of which objects are made at a time."""
 
 CLOSED: Final = -2
 """Stands for the revision of an era that has ended."""
@@ -149,6 +152,20 @@ class Era:
     def messages(self) -> list[Any]:
         """The messages of this era as they are packed."""
         return self.core.messages()[len(self.handed_on) :]
+
+    def messages_between(self, first: int, end: int) -> list[Any]:
+        """Those from place ``first`` of this era up to ``end``; no objects are made of others."""
+        size = len(self.handed_on)
+        found: list[Any] = []
+        # Between the pieces other threads may run.
+        for at in range(size + first, size + end, _PIECE):
+            found += self.core.messages(at, min(at + _PIECE, size + end))
+        return found
+
+    def newest_first(self) -> Iterator[Any]:
+        """The messages of this era from its end; no objects are made of those not reached."""
+        for at in range(len(self.core) - 1, len(self.handed_on) - 1, -1):
+            yield from self.core.messages(at, at + 1)
 
     @property
     def _shift(self) -> int:

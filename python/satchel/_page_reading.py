@@ -111,11 +111,10 @@ def _is_index(eras: Sequence[Era], pointer: str) -> bool:
 def _copied(era: Era, message: int, part: int) -> dict[str, Any] | None:
     """The arguments of the page-in call that this result answers; None for any other result."""
     [step] = era.core.explain(message)
-    history = era.core.messages()
     rows = [
         (at, place, row)
-        for at in range(step[0], message + 1)
-        for place, row in enumerate(_core.describe_message(history[at], era.dialect)["parts"])
+        for at, one in enumerate(era.core.messages(step[0], message + 1), step[0])
+        for place, row in enumerate(_core.describe_message(one, era.dialect)["parts"])
     ]
     [result] = [row for at, place, row in rows if (at, place) == (message, part)]
     calls = [row for _, _, row in rows if row["kind"] == "call"]

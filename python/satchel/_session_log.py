@@ -24,7 +24,7 @@ from satchel.stores.entries import load_entries
 from satchel.working_set import WorkingSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from satchel.assembler import Assembler
     from satchel.stores.base import SessionInfo, SessionStore
@@ -155,10 +155,7 @@ class SessionLog:
         return info
 
     def _built(self, entries: Entries) -> WorkingSet:
-        messages: list[Any] = []
-        events: list[Any] = []
-        for kind, value in zip(entries.kinds, entries.values(), strict=True):
-            (messages if kind == "message" else events).append(value)
+        messages, events = entries.history()
         self._stored_events = len(events)
         if not events:
             # Random, so that a pointer of another session finds nothing here.
@@ -269,8 +266,11 @@ class SessionLog:
     def _check_pending(self, message: object) -> None:
         """Refuses a message that would come between another writer's calls and their results."""
         working_set = self.working_set
-        messages = working_set.messages
-        if len(messages) == self._own_end or not _wait(messages, working_set.dialect):
+        if len(working_set) == self._own_end:
+            return
+        # No call waits over a change of the dialect.
+        newest_first = working_set._era.newest_first()  # noqa: SLF001 - as above
+        if not _wait(newest_first, working_set.dialect):
             return
         if "result" in _kinds(message, working_set.dialect):
             return
@@ -279,6 +279,25 @@ class SessionLog:
             "gone, append with expected_version"
         )
         raise StoreError(text, code="calls_pending")
+
+    async def messages(self, limit: int | None) -> list[Any]:
+        """The newest ``limit`` messages, for None all; objects that are not there are made.
+
+        In pieces: a thousand of them take a millisecond or more.
+        """
+        working_set = self.working_set
+        era, eras = working_set._era, working_set._eras  # noqa: SLF001 - as above
+        if len(eras) > 1:
+            every = working_set.messages
+            return every if limit is None else every[max(0, len(every) - limit) :]
+        end = len(era.core)
+        first = 0 if limit is None else max(0, end - limit)
+        found: list[Any] = []
+        for start in range(first, end, PIECE_MESSAGES):
+            if start > first:
+                await asyncio.sleep(0)
+            found += era.messages_between(start, min(end, start + PIECE_MESSAGES))
+        return found
 
     async def run(self, work: Callable[[WorkingSet], _Result]) -> _Result:
         """Does something with the working set in a thread; not left before that is done.
@@ -392,10 +411,10 @@ def _outrun() -> StoreError:
     return StoreError(message, code="version_conflict")
 
 
-def _wait(messages: Sequence[object], dialect: str) -> bool:
+def _wait(newest_first: Iterable[object], dialect: str) -> bool:
     """Whether calls at the end of a history have no results yet."""
     calls = results = 0
-    for message in reversed(messages):
+    for message in newest_first:
         kinds = _kinds(message, dialect)
         if not {"call", "result"} & set(kinds) or (calls and "call" not in kinds):
             break

@@ -216,31 +216,32 @@ def _shows(recall: str, claim: Claim) -> bool:
 
 def _needed(era: Era) -> tuple[set[str], set[int]]:
     """Names in the newest user message and in the newest step, and the messages of both."""
-    history = era.core.messages()
-    if not history:
+    length = len(era.core)
+    if not length:
         return set(), set()
-    [newest] = era.core.explain(len(history) - 1)
-    wanted = set(range(newest[0], len(history)))
-    for at in range(len(history) - 1, -1, -1):
-        described = _core.describe_message(history[at], era.dialect)
+    [newest] = era.core.explain(length - 1)
+    wanted = set(range(newest[0], length))
+    for at in range(length - 1, -1, -1):
+        [message] = era.core.messages(at, at + 1)
+        described = _core.describe_message(message, era.dialect)
         if described["role"] == "user" and any(
             part["kind"] == "text" for part in described["parts"]
         ):
             wanted.add(at)
             break
-    return {name for at in wanted for name in _names_in(era, history[at])}, wanted
+    needed = (message for at in wanted for message in era.core.messages(at, at + 1))
+    return {name for message in needed for name in _names_in(era, message)}, wanted
 
 
 def _verbatim(era: Era, asking: set[int]) -> set[str]:
     """Names that the window shows as they were said, apart from the messages that ask."""
-    history = era.core.messages()
     found = {
         name
         for row in era.core.explain()
         if row[3] == "verbatim"
-        for at in range(row[0], row[1])
+        for at, message in enumerate(era.core.messages(row[0], row[1]), row[0])
         if at not in asking
-        for name in _names_in(era, history[at])
+        for name in _names_in(era, message)
     }
     return found.union(*(_names(recall) for recall in era.core.recalls()))
 

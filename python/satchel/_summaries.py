@@ -335,7 +335,7 @@ def _is_there(working_set: WorkingSet, part: SummaryPart, settings: SummarySetti
         # After a rewind the newest of them may be what is to be kept now.
         and found.end >= part.end
         and found.previous == part.previous
-        and working_set.messages[part.first : part.end] == list(part.messages)
+        and list(found.messages)[: part.end - part.first] == list(part.messages)
     )
 
 

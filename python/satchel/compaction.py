@@ -102,7 +102,7 @@ def part_due(
     return SummaryPart(
         first=first,
         end=end,
-        messages=era.messages[first - offset : end - offset],
+        messages=era.messages_between(first - offset, end - offset),
         dialect=era.dialect,
         shown_tokens=int(columns.tokens[inside][:steps].sum(dtype=np.uint64)),
         previous=era.summary,
@@ -244,7 +244,7 @@ def _content_tokens(working_set: WorkingSet, held_from: int, most_chars: int) ->
     # Instructions in the history count always, the rest from where it is held.
     for message in messages:
         texts += _texts_of(message, era.dialect)
-    held = era.messages[held_from - era.start :]
+    held = era.messages_between(held_from - era.start, len(era.core))
     for place, message in enumerate(held):
         is_old = len(held) - place > _RECENT_OUTPUTS
         texts += _texts_of(message, era.dialect, most_chars if is_old else None)

@@ -337,11 +337,10 @@ class Session:
         Raises:
             InputError: ``invalid_value`` for a limit below 0.
         """
+        most = checked_limit(limit)
         async with self._lock:
             await self._log.refresh()
-            found = self._log.working_set.messages
-        most = checked_limit(limit)
-        return found if most is None else found[len(found) - min(most, len(found)) :]
+            return await self._log.messages(most)
 
     async def events(self) -> tuple[Mapping[str, Any], ...]:
         """All events of the log."""

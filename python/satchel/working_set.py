@@ -202,7 +202,7 @@ class WorkingSet:
     def _restore(
         cls,
         assembler: Assembler,
-        messages: list[Any],
+        messages: Iterable[Any],
         events: tuple[Mapping[str, Any], ...],
         system: object,
         tools: Sequence[Any] | None,

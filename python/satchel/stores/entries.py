@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast, overload, runtime_checkable
 
+from satchel import _core
 from satchel.errors import StoreError
 from satchel.stores.base import Entry
 from satchel.stores.codec import decode, decode_joined
@@ -134,6 +135,28 @@ class Block:
             _decoded(payload, number) for number, payload in enumerate(self.payloads(), self.first)
         ]
 
+    def read_into(self, messages: _core.StoredMessages) -> list[Any]:
+        """Adds the messages to ``messages``, as they stand.
+
+        Returns:
+            What the events say.
+
+        Raises:
+            StoreError: as `values`.
+        """
+        lengths, joined = self.lengths, self.joined
+        if max(self.forms, default=0) >= DEFLATED:
+            payloads = self.payloads()
+            lengths, joined = list(map(len, payloads)), _BETWEEN.join(payloads)
+        split: list[bytes] = []
+
+        def read(place: int) -> Any:  # noqa: ANN401 - whatever was encoded
+            if not split:
+                split.extend(self.payloads())
+            return _decoded(split[place], self.first + place)
+
+        return messages.add(joined, lengths, self.forms, read)
+
 
 class Entries(Sequence[Entry]):
     """Entries of a log in order, as a sequence; `values` is the way to what they say.
@@ -216,9 +239,30 @@ class Entries(Sequence[Entry]):
         """
         made = self._made
         if made is None or self._blocks:
-            return [value for block in self._blocks for value in block.values()]
-        parts = (made[at : at + _TOGETHER] for at in range(0, len(made), _TOGETHER))
-        return [value for part in parts for value in _parsed(part)]
+            parts: Iterable[list[Any]] = (block.values() for block in self._blocks)
+        else:
+            parts = map(_parsed, _parts(made))
+        found: list[Any] = []
+        for part in parts:
+            found += part
+        return found
+
+    def history(self) -> tuple[_core.StoredMessages, list[Any]]:
+        """The messages as they are stored, of which objects are made when wanted; the events.
+
+        Raises:
+            StoreError: as `values`.
+        """
+        messages = _core.StoredMessages()
+        made = self._made
+        if made is None or self._blocks:
+            blocks: Iterable[Block] = self._blocks
+        else:
+            blocks = map(_block_of_entries, _parts(made))
+        events: list[Any] = []
+        for block in blocks:
+            events += block.read_into(messages)
+        return messages, events
 
 
 @runtime_checkable
@@ -338,6 +382,18 @@ def _little(lengths: array[int]) -> array[int]:
     if sys.byteorder == "big":
         lengths.byteswap()
     return lengths
+
+
+def _parts(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    return (entries[at : at + _TOGETHER] for at in range(0, len(entries), _TOGETHER))
+
+
+def _block_of_entries(entries: Sequence[Entry]) -> Block:
+    payloads = [entry.payload for entry in entries]
+    forms = bytes(EVENT if entry.kind == "event" else 0 for entry in entries)
+    return Block(
+        entries[0].sequence, forms, list(map(len, payloads)), None, _BETWEEN.join(payloads)
+    )
 
 
 def _parsed(entries: Sequence[Entry]) -> list[Any]:

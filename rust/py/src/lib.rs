@@ -12,6 +12,7 @@ mod counter;
 mod describe;
 mod error;
 mod gil;
+mod json_scan;
 mod json_values;
 mod langchain;
 mod likelihood;
@@ -30,6 +31,8 @@ mod repr;
 mod rewrite;
 mod score;
 mod sendable;
+mod stored_messages;
+mod stored_text;
 mod terms;
 mod trim;
 mod utf8;
@@ -79,6 +82,8 @@ mod _core {
     use crate::rewrite::{PyRewriteReader, PyRewriter, has_rows_of};
     #[pymodule_export]
     use crate::score::score_messages;
+    #[pymodule_export]
+    use crate::stored_messages::PyStoredMessages;
     #[pymodule_export]
     use crate::terms::{analyse, analyse_many, stop_words, term_counts};
     #[pymodule_export]

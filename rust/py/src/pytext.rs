@@ -13,6 +13,8 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyString};
 use satchel_core::node::{Text, write_json_chars, write_json_string};
 
+use crate::stored_text::StoredText;
+
 /// A text of the core that is a Python `str`. 24 bytes; may be dropped on any thread.
 pub(crate) enum PyText {
     /// Its UTF-8 is inside the object.
@@ -21,6 +23,8 @@ pub(crate) enum PyText {
     Other(Py<PyString>),
     /// A payload that a client keeps as bytes; as a text it is base64, the form it is sent in.
     Bytes(Py<PyBytes>),
+    /// A text of a stored log, of which no `str` was made.
+    Stored(StoredText),
 }
 
 impl PyText {
@@ -39,16 +43,18 @@ impl PyText {
             Self::Ascii(text) => text.as_py_str().bind(py).clone(),
             Self::Other(text) => text.bind(py).clone(),
             Self::Bytes(bytes) => PyString::new(py, &base64(bytes.as_bytes(py))),
+            Self::Stored(text) => PyString::new(py, text.as_str()),
         }
     }
 
-    /// Its length in characters, without reading it; of a payload, in bytes.
+    /// Its length in characters, without reading it; of a payload or a stored text, in bytes.
     pub(crate) fn chars(&self, py: Python<'_>) -> usize {
         match self {
             Self::Ascii(text) => text.len(),
             // By the type's own length: a subclass may have replaced it, with an error or a lie.
             Self::Other(text) => text.bind(py).code_point_len().unwrap_or_default(),
             Self::Bytes(bytes) => bytes.as_bytes(py).len(),
+            Self::Stored(text) => text.as_str().len(),
         }
     }
 
@@ -71,6 +77,7 @@ impl Text for PyText {
                 let text = Python::attach(|py| base64(bytes.as_bytes(py)));
                 read(&text)
             }
+            Self::Stored(text) => read(text.as_str()),
         }
     }
 
@@ -80,6 +87,7 @@ impl Text for PyText {
             // An empty string is ASCII.
             Self::Other(_) => false,
             Self::Bytes(bytes) => Python::attach(|py| bytes.as_bytes(py).is_empty()),
+            Self::Stored(text) => text.as_str().is_empty(),
         }
     }
 
@@ -87,7 +95,7 @@ impl Text for PyText {
         match self {
             Self::Ascii(text) => text.as_bytes().to_vec(),
             Self::Other(text) => Python::attach(|py| to_surrogate_bytes(text.bind(py))),
-            Self::Bytes(_) => self.with(|text| text.as_bytes().to_vec()),
+            Self::Bytes(_) | Self::Stored(_) => self.with(|text| text.as_bytes().to_vec()),
         }
     }
 
@@ -95,7 +103,7 @@ impl Text for PyText {
         match self {
             Self::Ascii(text) => write_json_string(text, out),
             Self::Other(text) => Python::attach(|py| write_json(text.bind(py), out)),
-            Self::Bytes(_) => self.with(|text| write_json_string(text, out)),
+            Self::Bytes(_) | Self::Stored(_) => self.with(|text| write_json_string(text, out)),
         }
     }
 }
@@ -107,6 +115,7 @@ impl fmt::Debug for PyText {
             Self::Ascii(_) => "PyText(ascii)",
             Self::Other(_) => "PyText(other)",
             Self::Bytes(_) => "PyText(bytes)",
+            Self::Stored(_) => "PyText(stored)",
         })
     }
 }

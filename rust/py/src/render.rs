@@ -12,6 +12,7 @@ use satchel_core::render::{Change, Entry};
 use serde_json::Value as Json;
 
 use crate::error::PyError;
+use crate::stored_messages::Raw;
 
 /// Adds one entry to a window: a message of the caller, a changed copy, a new one, or a further
 /// piece of the last one.
@@ -22,15 +23,16 @@ use crate::error::PyError;
 pub(crate) fn push_entry(
     py: Python<'_>,
     window: &mut Vec<Py<PyAny>>,
-    messages: &[Py<PyAny>],
+    messages: &mut [Raw],
     dialect: Dialect,
     entry: Entry,
 ) -> PyResult<()> {
     let message = match entry {
-        Entry::Original(index) => messages[index as usize].clone_ref(py),
+        Entry::Original(index) => messages[index as usize].object(py)?,
         Entry::Changed(index, changes) => {
             let index = index as usize;
-            let copy = apply_changes(messages[index].bind(py), &changes);
+            let original = messages[index].object(py)?;
+            let copy = apply_changes(original.bind(py), &changes);
             copy.map_err(|cause| no_copy(py, Some(index), cause))?
                 .unbind()
         }

@@ -26,6 +26,7 @@ use crate::gil::run;
 use crate::node::PyNode;
 use crate::pytext::PyText;
 use crate::render::push_entry;
+use crate::stored_messages::{PyStoredMessages, Raw, raws_of, read_held};
 
 /// Appends of up to this many messages, with up to so many characters in all, stay attached to the
 /// interpreter, unless levels may fall: letting go of it costs more than folding them. Folding
@@ -50,8 +51,8 @@ pub(crate) struct PyWorkingSet {
 #[derive(Debug)]
 struct State {
     set: WorkingSet<PyText>,
-    /// The caller's own objects, by raw index.
-    messages: Vec<Py<PyAny>>,
+    /// The caller's own objects, or what is stored of them, by raw index.
+    messages: Vec<Raw>,
     rendered: Option<Rendered>,
 }
 
@@ -127,9 +128,19 @@ impl PyWorkingSet {
             });
             set.take_over(messages, gone).map_err(PyError)?;
         }
+        let stored = messages.cast::<PyStoredMessages>().ok();
+        let held = stored.map(|stored| stored.get().lock()).transpose()?;
+        let held = held.as_ref().map(|held| held.as_slice());
+        let objects = match held {
+            Some(_) => Vec::new(),
+            None => listed(messages)?,
+        };
         let mut state = State {
             set,
-            messages: listed(messages)?,
+            messages: match held {
+                Some(held) => raws_of(py, held),
+                None => raws(py, &objects),
+            },
             rendered: None,
         };
         check_order(&events, state.messages.len()).map_err(PyError)?;
@@ -137,7 +148,10 @@ impl PyWorkingSet {
         let mut first = 0;
         loop {
             let end = state.messages.len().min(first + CHUNK_MESSAGES);
-            let read = read_messages(py, dialect, &state.messages[first..end], first)?;
+            let read = match held.and_then(|held| held.get(first..end)) {
+                Some(held) => read_held(py, dialect, held, first)?,
+                None => read_messages(py, dialect, &objects[first..end], first)?,
+            };
             let is_last = end == state.messages.len();
             // An event at the end of a chunk goes with the next one, which it may come before.
             let due = events.partition_point(|event| is_last || event.at < end);
@@ -160,7 +174,7 @@ impl PyWorkingSet {
         let mut state = self.lock()?;
         let state = &mut *state;
         let dialect = state.set.settings().dialect;
-        let mut objects = listed(messages)?;
+        let objects = listed(messages)?;
         let read = read_messages(py, dialect, &objects, state.messages.len())?;
         let chars = chars_in(py, &read);
         let is_light = read.len() <= ATTACHED_MESSAGES && chars <= ATTACHED_CHARS;
@@ -170,7 +184,7 @@ impl PyWorkingSet {
             let set = &mut state.set;
             run(py, move || set.append(read))?;
         }
-        state.messages.append(&mut objects);
+        state.messages.extend(objects.into_iter().map(Raw::Object));
         Ok(())
     }
 
@@ -216,7 +230,13 @@ impl PyWorkingSet {
         let dialect = state.set.settings().dialect;
         if rendered.messages < figures.settled {
             for entry in state.set.entries_of(rendered.messages..figures.settled) {
-                push_entry(py, &mut rendered.window, &state.messages, dialect, entry)?;
+                push_entry(
+                    py,
+                    &mut rendered.window,
+                    &mut state.messages,
+                    dialect,
+                    entry,
+                )?;
             }
             rendered.messages = figures.settled;
         }
@@ -224,7 +244,7 @@ impl PyWorkingSet {
         let settled = rendered.window.iter();
         let mut window: Vec<_> = settled.map(|message| message.clone_ref(py)).collect();
         for entry in state.set.entries(rendered.messages) {
-            push_entry(py, &mut window, &state.messages, dialect, entry)?;
+            push_entry(py, &mut window, &mut state.messages, dialect, entry)?;
         }
         let list = PyList::new(py, &window)?;
         state.rendered = Some(rendered);
@@ -259,7 +279,7 @@ impl PyWorkingSet {
         for step in steps {
             let mut messages = Vec::new();
             for entry in step.entries {
-                push_entry(py, &mut messages, &state.messages, dialect, entry)?;
+                push_entry(py, &mut messages, &mut state.messages, dialect, entry)?;
             }
             let messages = PyList::new(py, messages)?;
             let role = step.role.name();
@@ -300,9 +320,22 @@ impl PyWorkingSet {
         Ok(self.lock()?.messages.len())
     }
 
-    /// The raw messages, the caller's own objects.
-    fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, &self.lock()?.messages)
+    /// The raw messages from `first` up to `end`, the caller's own objects; all of them by default.
+    #[pyo3(signature = (first=0, end=None))]
+    fn messages<'py>(
+        &self,
+        py: Python<'py>,
+        first: usize,
+        end: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let mut state = self.lock()?;
+        let end = end.map_or(state.messages.len(), |end| end.min(state.messages.len()));
+        let chosen = state.messages.get_mut(first..end).unwrap_or_default();
+        let objects: Vec<_> = chosen
+            .iter_mut()
+            .map(|raw| raw.object(py))
+            .collect::<PyResult<_>>()?;
+        PyList::new(py, objects)
     }
 
     /// The content behind a pointer.
@@ -542,6 +575,13 @@ fn listed(messages: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {
         objects.push(message?.unbind());
     }
     Ok(objects)
+}
+
+fn raws(py: Python<'_>, objects: &[Py<PyAny>]) -> Vec<Raw> {
+    let objects = objects.iter();
+    objects
+        .map(|object| Raw::Object(object.clone_ref(py)))
+        .collect()
 }
 
 fn read_messages(
