@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 
     from satchel._frames import Codes
 
-__all__ = ["Columns", "Page", "Report", "Rewrite", "StepReport", "Window", "WindowDiff"]
+__all__ = [
+    "Columns",
+    "Page",
+    "Report",
+    "Rewrite",
+    "StepReport",
+    "Window",
+    "WindowDiff",
+    "window_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +279,7 @@ class WindowDiff:
     added: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Window:
     """The rendered result for one model call.
 
@@ -307,6 +316,17 @@ class Window:
     model: str
     dialect: str
     provider_edits: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+    if not TYPE_CHECKING:  # checkers would take any name for an attribute
+
+        def __getattr__(self, name: str) -> object:
+            """The report, when it is read first."""
+            if name != "report":
+                message = f"{type(self).__name__!r} object has no attribute {name!r}"
+                raise AttributeError(message, name=name, obj=self)
+            fields = self.__dict__
+            # Of two threads that ask at once, both get the same.
+            return fields.setdefault("report", Report.of(**fields["_figures"]))
 
     def __repr__(self) -> str:
         """A heading with figures, and the beginning of each message; safe to print."""
@@ -365,3 +385,15 @@ class Window:
                 break
             common += 1
         return WindowDiff(common, tuple(other.messages[common:]), tuple(self.messages[common:]))
+
+
+def window_of(figures: Mapping[str, object], **fields: object) -> Window:
+    """A window of all its ``fields`` but the report, whose ``figures`` are those of `Report.of`.
+
+    A call of a model wants a window and hardly ever its report, which is made when it is read
+    first. Setting each field of a frozen object would take 2 us, this takes 0.5.
+    """
+    window = Window.__new__(Window)
+    fields["_figures"] = figures
+    object.__setattr__(window, "__dict__", fields)
+    return window

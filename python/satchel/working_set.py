@@ -44,7 +44,7 @@ from satchel.counting import resolved
 from satchel.errors import BudgetError, InputError, SatchelError
 from satchel.paging import DEFAULT_TOKENS, LEAST_TOKENS, answer
 from satchel.policy import planned_policy
-from satchel.window import Columns, Report, StepReport, Window
+from satchel.window import Columns, StepReport, window_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from satchel._stakes import Stakes
     from satchel.assembler import Assembler
     from satchel.counting import Counter
+    from satchel.window import Window
 
 __all__ = ["OpenCalls", "WorkingSet"]
 
@@ -438,7 +439,7 @@ class WorkingSet:
         """The window at the pending boundary."""
         era = self._era
         messages, figures = era.window(synthesize=open_calls == "synthesize", query=query)
-        tokens, upper, stable, compactions, _, revision = figures[:6]
+        tokens, upper, stable, compactions, count, revision = figures[:6]
         worth, worth_bound = figures[10:]
         said, policy, counter = self._said, self._assembler.policy, self._counter()
         model = said.get("model", self._assembler.model)
@@ -459,8 +460,23 @@ class WorkingSet:
         if mended is not None:
             messages = mended
             tokens, upper = self._count_again(messages)
-        past = [one for before in self._past for one in before.rewrites(CLOSED)]
-        return Window(
+        rewrites = era.rewrites(revision)
+        if self._past:
+            past = [one for before in self._past for one in before.rewrites(CLOSED)]
+            rewrites = (*past, *rewrites)
+        return window_of(
+            {
+                "model": model,
+                "policy": said["policy"].get("name", "adaptive"),
+                "messages": count + era.shift,
+                "steps": era.levels(revision, figures[6:10]),
+                "compactions": era.compactions + compactions,
+                "rewrites": rewrites,
+                "system_tokens": said.get("system_tokens", 0),
+                "tools_tokens": said.get("tools_tokens", 0),
+                "worth": worth,
+                "worth_bound": worth_bound,
+            },
             messages=messages,
             system=self._whole_system(era),
             tools=self._tools,
@@ -470,18 +486,6 @@ class WorkingSet:
             exact=counter.exact,
             budget=said["budget"],
             stable_prefix_tokens=stable,
-            report=Report.of(
-                model=model,
-                policy=said["policy"].get("name", "adaptive"),
-                messages=len(era),
-                steps=era.levels(revision, figures[6:10]),
-                compactions=era.compactions + compactions,
-                rewrites=(*past, *era.rewrites(revision)) if past else era.rewrites(revision),
-                system_tokens=said.get("system_tokens", 0),
-                tools_tokens=said.get("tools_tokens", 0),
-                worth=worth,
-                worth_bound=worth_bound,
-            ),
             pages=era.pages(revision),
             model=model,
             dialect=era.dialect,
