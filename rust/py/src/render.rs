@@ -20,8 +20,8 @@ use crate::stored_messages::Raw;
 /// # Errors
 /// `invalid_message` with what was raised as its cause: the message was changed since it was
 /// appended, or an object of the caller's does not let itself be copied.
-pub(crate) fn push_entry<'py>(
-    window: &Bound<'py, PyList>,
+pub(crate) fn push_entry(
+    window: &Bound<'_, PyList>,
     messages: &mut [Raw],
     dialect: Dialect,
     entry: Entry,
