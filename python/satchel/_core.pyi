@@ -513,7 +513,7 @@ class Resident:
 
     def __new__(cls) -> Self: ...
     def __len__(self) -> int: ...
-    def bytes(self) -> int:
+    def size(self) -> int:
         """Bytes of memory, about."""
 
     def counts(self, paths: list[bytes], /) -> list[int]:

@@ -7,7 +7,7 @@ import random
 import sys
 from contextlib import AsyncExitStack
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import psycopg
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import satchel
 from memory_stores import Clock, fresh_database, room
+from satchel import _core
 from satchel.errors import StoreError
 from satchel.memory import CallableEmbedder, Ranking
 from satchel.memory.backend import Scope
@@ -36,10 +37,16 @@ def opened(url: str, *, max_bytes: int = 2**20, **options: Any) -> Memory:
     return Memory(PostgresMemories(url, max_bytes=max_bytes), embedder=None, **options)
 
 
+def columns_of(memory: Memory, namespace: tuple[str, ...]) -> _core.Resident | None:
+    """The columns of a namespace, if they are held."""
+    columns: Any = vars(vars(memory)["_backend"])["_scopes"].get(Scope.of(namespace))
+    return None if columns is None else cast("_core.Resident", columns.resident)
+
+
 def held(memory: Memory, namespace: tuple[str, ...]) -> int | None:
     """How many rows of a namespace are held; None if it is not."""
-    columns = memory._backend._scopes.get(Scope.of(namespace))  # type: ignore[attr-defined]
-    return None if columns is None else len(columns.resident)
+    columns = columns_of(memory, namespace)
+    return None if columns is None else len(columns)
 
 
 @cache
@@ -316,12 +323,13 @@ def test_what_is_forgotten_leaves_this_process_at_once() -> None:
         async with opened(url) as memory:
             await memory.remember(here, ["green tea", "a boat"])
             assert len(await memory.recall(here, "tea boat")) == 2
-            columns = memory._backend._scopes.get(Scope.of(here))  # type: ignore[attr-defined]
-            assert columns.resident.statistics(["tea"])[2].tolist() == [1]
+            columns = columns_of(memory, here)
+            assert columns is not None
+            assert columns.statistics(["tea"])[2].tolist() == [1]
             [item] = [one for one in await memory.list(here) if "tea" in one.text]
             await memory.forget(here, ids=[item.id])
-            assert columns.resident.statistics(["tea"])[2].tolist() == [0]
-            assert len(columns.resident) == 1
+            assert columns.statistics(["tea"])[2].tolist() == [0]
+            assert len(columns) == 1
 
     run(main())
 

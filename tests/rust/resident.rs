@@ -244,7 +244,7 @@ proptest! {
         let rows: Vec<Owned> = last(&pieces).into_values().filter(stays).collect();
         let built = resident(&rows);
         prop_assert_eq!(grown.len(), built.len());
-        prop_assert_eq!(grown.bytes(), built.bytes());
+        prop_assert_eq!(grown.size(), built.size());
         prop_assert_eq!(grown.statistics(&query.terms), built.statistics(&query.terms));
         for path in 0u8..3 {
             prop_assert_eq!(grown.count(&[path]), built.count(&[path]));

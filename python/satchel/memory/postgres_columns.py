@@ -289,7 +289,7 @@ class Columns:
     def _weigh(self, held: Held) -> None:
         """Counts what a scope takes now, and lets go of others if that is too much."""
         before = held.bytes
-        held.bytes = held.resident.bytes() + _PATH_BYTES * len(held.paths) + _SCOPE_BYTES
+        held.bytes = held.resident.size() + _PATH_BYTES * len(held.paths) + _SCOPE_BYTES
         self._bytes += held.bytes - before
         while self._bytes > self._max_bytes and self._held:
             self.drop(next(iter(self._held)))

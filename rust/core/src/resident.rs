@@ -200,8 +200,8 @@ impl Resident {
     }
 
     /// Bytes of memory, about.
-    pub fn bytes(&self) -> usize {
-        self.rows.len() * ROW_BYTES + self.postings * size_of::<(u32, u32)>() + self.vectors.bytes()
+    pub fn size(&self) -> usize {
+        self.rows.len() * ROW_BYTES + self.postings * size_of::<(u32, u32)>() + self.vectors.size()
     }
 
     /// Rows of one path.

@@ -58,8 +58,8 @@ impl PyResident {
     }
 
     /// Bytes of memory, about.
-    fn bytes(&self, py: Python<'_>) -> PyResult<usize> {
-        self.read(py, |resident| Ok(resident.bytes()))
+    fn size(&self, py: Python<'_>) -> PyResult<usize> {
+        self.read(py, |resident| Ok(resident.size()))
     }
 
     /// Rows of each path.

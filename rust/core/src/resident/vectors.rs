@@ -115,7 +115,7 @@ impl Vectors {
     }
 
     /// Bytes of memory.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.full.len() * 5 + self.about.len() * size_of::<About>()
     }
 
