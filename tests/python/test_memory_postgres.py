@@ -39,7 +39,8 @@ def opened(url: str, *, max_bytes: int = 2**20, **options: Any) -> Memory:
 
 def columns_of(memory: Memory, namespace: tuple[str, ...]) -> _core.Resident | None:
     """The columns of a namespace, if they are held."""
-    columns: Any = vars(vars(memory)["_backend"])["_scopes"].get(Scope.of(namespace))
+    scopes: Any = vars(vars(memory)["_backend"])["_scopes"]
+    columns: Any = scopes.get(Scope.of(namespace))
     return None if columns is None else cast("_core.Resident", columns.resident)
 
 
@@ -60,53 +61,36 @@ def of_these_tests() -> str:
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 PLACES = st.sampled_from([("a",), ("a", "x"), ("b",)])
 WHO = st.integers(0, 1)
-WRITE = st.tuples(
-    st.just("write"),
-    WHO,
-    PLACES,
-    st.lists(
-        st.fixed_dictionaries(
-            {
-                "text": TEXTS,
-                "session_id": st.sampled_from([None, "s1"]),
-                "kind": st.sampled_from(["episodic", "semantic"]),
-            },
-            optional={
-                "key": st.sampled_from(["home", "work"]),
-                "id": st.integers(0, 5),
-                "status": st.just("claim"),
-                "confidence": st.just(0.5),
-                "expires_at": st.just(5.0),
-                "time": st.sampled_from([1.0, 9.0]),
-                "speaker": st.just("Ana"),
-            },
-        ),
-        min_size=1,
-        max_size=4,
-    ),
+Strategies = dict[str, st.SearchStrategy[Any]]
+
+FIELDS: Strategies = {
+    "text": TEXTS,
+    "session_id": st.sampled_from([None, "s1"]),
+    "kind": st.sampled_from(["episodic", "semantic"]),
+}
+OTHER_FIELDS: Strategies = {
+    "key": st.sampled_from(["home", "work"]),
+    "id": st.integers(0, 5),
+    "status": st.just("claim"),
+    "confidence": st.just(0.5),
+    "expires_at": st.just(5.0),
+    "time": st.sampled_from([1.0, 9.0]),
+    "speaker": st.just("Ana"),
+}
+ITEMS = st.lists(st.fixed_dictionaries(FIELDS, optional=OTHER_FIELDS), min_size=1, max_size=4)
+GONE: st.SearchStrategy[Any] = st.sampled_from(
+    [{"everything": True}, {"key": "home"}, {"session_id": "s1"}]
 )
-FORGET = st.tuples(
-    st.just("forget"),
-    WHO,
-    PLACES,
-    st.sampled_from([{"everything": True}, {"key": "home"}, {"session_id": "s1"}]),
-)
-RECALL = st.tuples(
-    st.just("recall"),
-    WHO,
-    PLACES,
-    st.tuples(
-        st.one_of(TEXTS, st.just("")),
-        st.fixed_dictionaries(
-            {"k": st.sampled_from([1, 3, 50])},
-            optional={
-                "kinds": st.just(["semantic"]),
-                "min_confidence": st.just(0.7),
-                "include_claims": st.sampled_from([True]),
-            },
-        ),
-    ),
-)
+SIZES: Strategies = {"k": st.sampled_from([1, 3, 50])}
+OPTIONS: Strategies = {
+    "kinds": st.just(["semantic"]),
+    "min_confidence": st.just(0.7),
+    "include_claims": st.sampled_from([True]),
+}
+QUESTIONS = st.tuples(st.one_of(TEXTS, st.just("")), st.fixed_dictionaries(SIZES, optional=OPTIONS))
+WRITE: st.SearchStrategy[Any] = st.tuples(st.just("write"), WHO, PLACES, ITEMS)
+FORGET: st.SearchStrategy[Any] = st.tuples(st.just("forget"), WHO, PLACES, GONE)
+RECALL: st.SearchStrategy[Any] = st.tuples(st.just("recall"), WHO, PLACES, QUESTIONS)
 
 
 @given(steps=st.lists(st.one_of(WRITE, RECALL, FORGET, RECALL), max_size=14), small=st.booleans())
@@ -167,7 +151,7 @@ def test_vectors_are_searched_as_the_server_does() -> None:
         async with Memory(backend, embedder=embedder_of(embedder), ranking=ranking) as memory:
             if not await memory.list(here, limit=1):
                 await memory.remember(here, list(known))
-            found = []
+            found: list[list[str]] = []
             for text in list(known)[:40]:
                 hits = await memory.recall(here, text, k=10)
                 found.append([hit.item.text for hit in hits])

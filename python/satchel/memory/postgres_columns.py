@@ -116,7 +116,7 @@ class Held:
     resident: _core.Resident = field(default_factory=_core.Resident)
     marker: str = ""
     footing: Footing | None = None
-    paths: dict[bytes, _Path] = field(default_factory=dict)
+    paths: dict[bytes, _Path] = field(default_factory=dict[bytes, _Path])
     is_stale: bool = True
     bytes: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)

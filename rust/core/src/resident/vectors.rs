@@ -132,11 +132,14 @@ impl Vectors {
         if allowed.len() <= most {
             return allowed.to_vec();
         }
-        let near = if allowed.len() <= FEW_ROWS || self.dimension == 0 {
-            allowed.to_vec()
-        } else {
-            self.likely(&Asked::new(query), allowed, most)
-        };
+        let mut near = Vec::new();
+        if allowed.len() > FEW_ROWS && self.dimension > 0 {
+            near = self.likely(&Asked::new(query), allowed, most);
+        }
+        if near.len() < most {
+            // Also where numbers beyond all measure leave no bound.
+            near = allowed.to_vec();
+        }
         let scored = near
             .into_iter()
             .map(|row| (self.product(row, query), row))
