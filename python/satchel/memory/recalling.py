@@ -329,7 +329,7 @@ def _within(
                 score=float(scores.total[place]),
                 lexical=float(scores.lexical[place]),
                 dense=float(scores.dense[place]),
+                tokens=tokens,
             )
         )
-        found[-1] = replace(found[-1], tokens=tokens)
     return found
