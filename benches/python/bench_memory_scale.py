@@ -9,7 +9,7 @@ ten nearest by pgvector's index, for SQLite the ten best by FTS5's BM25, each wi
 `Memory.recall` does both and more, so PostgreSQL is also asked for what any ranking by words and
 meaning needs to begin with: the 150 best by text search and the 150 nearest, in one query. Recall's
 own embedder is timed with it and costs next to nothing here.
-A large namespace of PostgreSQL is read into memory beside the first questions; they are not counted.
+A large namespace of PostgreSQL is read into memory beside the first questions, which do not count.
 PostgreSQL is started from its wheel, unless ``--url`` names one; its index of vectors is built when
 all rows are there, which takes a tenth of the time. Both the time from question to
 answer and processor time are measured: of this process and, for PostgreSQL, of the server's.
@@ -26,7 +26,7 @@ import time
 import zlib
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from satchel.memory import Memory
+    from satchel.memory.postgres_columns import Columns
 
 DIMENSION: Final = 256
 VOCABULARY: Final = 20_000
@@ -215,7 +216,7 @@ async def sqlite_lines(texts: Sequence[str], namespaces: int, queries: int) -> l
 
 async def until_held(memory: Memory, where: tuple[str, ...], query: str) -> None:
     """Asks until the namespace has been read beside, as a process that goes on asking does."""
-    scopes: Any = vars(vars(memory)["_backend"])["_scopes"]
+    scopes = cast("Columns", vars(vars(memory)["_backend"])["_scopes"])
     for _ in range(MOST_WAITS):
         await memory.recall(where, query, k=TEN)
         if scopes.get(Scope.of(where)) is not None:

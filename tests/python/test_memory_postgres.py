@@ -30,6 +30,8 @@ from stored import run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from satchel.memory.postgres_columns import Columns
+
 WORDS = ("boat", "tea", "green", "harbour", "violin", "snow")
 
 
@@ -39,9 +41,9 @@ def opened(url: str, *, max_bytes: int = 2**20, **options: Any) -> Memory:
 
 def columns_of(memory: Memory, namespace: tuple[str, ...]) -> _core.Resident | None:
     """The columns of a namespace, if they are held."""
-    scopes: Any = vars(vars(memory)["_backend"])["_scopes"]
-    columns: Any = scopes.get(Scope.of(namespace))
-    return None if columns is None else cast("_core.Resident", columns.resident)
+    scopes = cast("Columns", vars(vars(memory)["_backend"])["_scopes"])
+    columns = scopes.get(Scope.of(namespace))
+    return None if columns is None else columns.resident
 
 
 def held(memory: Memory, namespace: tuple[str, ...]) -> int | None:
