@@ -14,6 +14,7 @@ __all__ = [
     "Counter",
     "LintProgress",
     "MessageTokens",
+    "Resident",
     "RewriteReader",
     "Rewriter",
     "StoredMessages",
@@ -498,6 +499,100 @@ def describe_json(json: str, /, dialect: str) -> dict[str, Any]:
 
 def describe_text(text: str, /) -> dict[str, Any]:
     """How a string is kept: ``object`` (itself), ``utf8`` as counted, ``page`` bytes, ``json``."""
+
+@final
+class Resident:
+    """Rows of a scope of memories as columns, searched exactly. Holds no text; safe in threads.
+
+    Example:
+        >>> Resident().statistics(["tea"])[:2]
+        (0, 0)
+    """
+
+    def __new__(cls) -> Self: ...
+    def __len__(self) -> int: ...
+    def size(self) -> int:
+        """Bytes of memory, about."""
+
+    def counts(self, paths: list[bytes], /) -> list[int]:
+        """Rows of each path."""
+
+    def put(
+        self,
+        names: tuple[
+            list[int],
+            list[bytes],
+            list[bytes],
+            list[int | None],
+            list[str],
+            list[str | None],
+        ],
+        flags: tuple[
+            list[float],
+            list[float | None],
+            list[float],
+            list[int],
+            list[bool],
+            list[bool],
+        ],
+        vectors: NDArray[np.float32],
+        /,
+    ) -> None:
+        """Takes in rows; one whose number is here takes its place.
+
+        Args:
+            names: numbers, paths, sessions, places, terms with blanks between them, labels.
+            flags: times, expiries, confidences, kinds, claims, superseded ones.
+            vectors: ``(n, d)``, rows contiguous; zeros for one without.
+
+        Raises:
+            InputError: ``invalid_value`` if a number comes twice or lengths differ.
+        """
+
+    def retain(self, paths: list[bytes], numbers: list[int], /) -> None:
+        """Removes the rows of these paths whose numbers are not named."""
+
+    def statistics(self, terms: list[str], /) -> tuple[int, int, NDArray[np.int64]]:
+        """Rows, the sum of their lengths in terms, and how many hold each term."""
+
+    def candidates(
+        self,
+        passing: tuple[float, float, int, bool, bool],
+        /,
+        *,
+        terms: list[str],
+        weights: NDArray[np.float32],
+        mean_terms: float,
+        vector: NDArray[np.float32] | None,
+        most: int,
+    ) -> tuple[
+        NDArray[np.int64],
+        NDArray[np.float32],
+        NDArray[np.float32],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.float64],
+        NDArray[np.float32],
+        list[str | None],
+    ]:
+        """Rows that may answer and their neighbours, by ascending number.
+
+        Args:
+            passing: the moment, the least confidence, a bit for each kind that counts, whether
+                claims and superseded rows count too.
+            terms: terms that count, each once.
+            weights: what each is worth.
+            mean_terms: mean length of a row.
+            vector: what the query means, of length 1; None for words alone.
+            most: rows by words, and as many by meaning.
+
+        Returns:
+            Numbers, BM25, products with the vector, places of the rows before and after among
+            these (-1 for none), times, confidences, labels.
+
+        Raises:
+            InputError: ``invalid_value`` if lengths differ.
+        """
 
 @final
 class TranscriptReader:

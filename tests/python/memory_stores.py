@@ -11,6 +11,7 @@ from psycopg.sql import SQL, Identifier
 
 import satchel
 from satchel.memory.opening import embedder_of
+from satchel.memory.postgres import PostgresMemories
 from satchel.memory.sqlite import SqliteMemories
 from satchel.memory.store import Memory
 from servers import own_postgres, postgres_url
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BACKENDS", "Clock", "memory_of", "room"]
 
-BACKENDS = ("memory", "sqlite", "sqlite-searched", "postgres")
+BACKENDS = ("memory", "sqlite", "sqlite-searched", "postgres", "postgres-searched")
 NUMBERS = itertools.count()
 
 
@@ -58,4 +59,8 @@ def memory_of(backend: str, folder: Path, **options: Any) -> Memory:
         chosen = embedder_of(options.get("embedder"))
         path = str(folder / "searched.db")
         return Memory(SqliteMemories(path, resident=0), embedder=chosen, **rest)
+    if backend == "postgres-searched":
+        rest = {name: value for name, value in options.items() if name != "embedder"}
+        chosen = embedder_of(options.get("embedder"))
+        return Memory(PostgresMemories(postgres_url(), max_bytes=0), embedder=chosen, **rest)
     return satchel.open_memory(postgres_url(), **options)

@@ -268,7 +268,7 @@ def test_no_namespace_sees_another(
         tenant = room()
         folder = tmp_path_factory.mktemp("memories")
         # The server's tables are the default embedder's; elsewhere words alone are quicker.
-        embedder = None if backend == "postgres" else "none"
+        embedder = None if backend.startswith("postgres") else "none"
         async with memory_of(backend, folder, embedder=embedder) as memory:
             for number, namespace in enumerate(namespaces):
                 await memory.remember((tenant, *namespace), {"text": f"note {number}", "key": "k"})
@@ -313,7 +313,7 @@ def test_an_embedder_that_fails_writes_nothing(backend: str, junk: str, tmp_path
         # The tables of the tests' own database are the default embedder's.
         opened = (
             satchel.open_memory(fresh_database(), embedder=embedder)
-            if backend == "postgres"
+            if backend.startswith("postgres")
             else memory_of(backend, tmp_path, embedder=embedder)
         )
         async with opened as memory:

@@ -39,6 +39,7 @@ mod readers;
 mod redact;
 mod repair;
 mod replay;
+mod resident;
 mod rewrite;
 mod rules;
 mod score;

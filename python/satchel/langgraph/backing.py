@@ -206,17 +206,24 @@ class StoreMemories:
 
     async def statistics(self, scope: Scope, terms: Sequence[str]) -> Statistics:
         """See `MemoryBackend.statistics`."""
-        return (await self._resident(scope)).statistics(terms)
+        found = (await self._resident(scope)).statistics(terms)
+        return replace(found, footing=await self.footing())
 
     async def candidates(self, scope: Scope, filters: Filter, query: Query) -> Candidates:
         """See `MemoryBackend.candidates`."""
         resident = await self._resident(scope)
         return await asyncio.to_thread(resident.candidates, filters, query)
 
-    async def items(self, numbers: Sequence[int]) -> list[MemoryItem]:
+    async def items(
+        self,
+        numbers: Sequence[int],
+        seen: object | None = None,  # noqa: ARG002 - candidates are the store's own
+    ) -> list[MemoryItem] | None:
         """See `MemoryBackend.items`."""
         rows = await self._numbered(numbers)
-        return [rows[number].draft.item for number in numbers if number in rows]
+        if len(rows) < len(numbers):
+            return None
+        return [rows[number].draft.item for number in numbers]
 
     async def vectors(self, numbers: Sequence[int]) -> NDArray[np.float32]:
         """See `MemoryBackend.vectors`."""

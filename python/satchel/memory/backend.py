@@ -156,11 +156,13 @@ class Statistics:
         items: how many there are.
         terms: sum of the lengths of all, in terms.
         holding: items that hold each term that was asked for, in its order; int64.
+        footing: what the store's terms and vectors were made with, when these were read.
     """
 
     items: int
     terms: int
     holding: NDArray[np.int64]
+    footing: Footing | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +201,7 @@ class Candidates:
         times: when each was said, float64.
         confidences: confidence of each, float32.
         labels: the name that each begins with.
+        seen: for `MemoryBackend.items`: what these were made from; None if from the store itself.
     """
 
     numbers: NDArray[np.int64]
@@ -209,6 +212,7 @@ class Candidates:
     times: NDArray[np.float64]
     confidences: NDArray[np.float32]
     labels: Sequence[str | None]
+    seen: object | None = None
 
     @property
     def vectors_known(self) -> bool:
@@ -248,15 +252,25 @@ class MemoryBackend(Protocol):
         ...
 
     async def statistics(self, scope: Scope, terms: Sequence[str]) -> Statistics:
-        """Figures of a scope."""
+        """Figures of a scope, with the footing; they may be of some moments ago."""
         ...
 
     async def candidates(self, scope: Scope, filters: Filter, query: Query) -> Candidates:
         """What may answer; everything that passes if the query has neither terms nor vector."""
         ...
 
-    async def items(self, numbers: Sequence[int]) -> list[MemoryItem]:
-        """The items with these numbers, in this order; one that is gone is left out."""
+    async def items(
+        self, numbers: Sequence[int], seen: object | None = None
+    ) -> list[MemoryItem] | None:
+        """The items with these numbers, in this order.
+
+        Args:
+            numbers: of candidates.
+            seen: the candidates' own, to hear whether they and the figures before still hold.
+
+        Returns:
+            None if one is gone, or what was seen no longer holds: ask for everything again.
+        """
         ...
 
     async def vectors(self, numbers: Sequence[int]) -> NDArray[np.float32]:

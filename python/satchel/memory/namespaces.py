@@ -13,7 +13,7 @@ from typing import Final, cast
 from satchel._arguments import invalid, name_of_type
 from satchel.stores.base import check_id
 
-__all__ = ["Namespace", "checked_namespace", "is_within", "path_end", "path_of"]
+__all__ = ["Namespace", "checked_namespace", "is_within", "path_end", "path_of", "paths_above"]
 
 Namespace = tuple[str, ...]
 
@@ -46,6 +46,16 @@ def is_within(namespace: Namespace, scope: Namespace) -> bool:
 def path_of(namespace: Namespace) -> bytes:
     """The namespace as bytes: what lies within it begins with them, and nothing else does."""
     return b"".join(one.encode().replace(b"\x00", _ZERO) + _END for one in namespace)
+
+
+def paths_above(path: bytes) -> list[bytes]:
+    """The path itself and that of every namespace above it."""
+    found: list[bytes] = []
+    end = path.find(_END)
+    while end >= 0:
+        found.append(path[: end + len(_END)])
+        end = path.find(_END, end + len(_END))
+    return found
 
 
 def path_end(path: bytes) -> bytes:

@@ -1,5 +1,6 @@
 """Memories in PostgreSQL: words by text search, meaning by pgvector's HNSW index.
 
+A scope that is not too large is searched in memory (`postgres_columns`), any other by the server.
 Scope and filters are part of every search, so nothing outside of them is ranked; the index of
 vectors goes on until enough rows pass. The figures that a ranking needs (how many items a namespace
 has, and how many of them hold a term) are kept in tables of their own, in the same transactions.
@@ -19,9 +20,10 @@ from satchel.errors import InputError, StoreError
 from satchel.memory.backend import Footing, Statistics, id_taken, settled
 from satchel.memory.fetched import Fetched, candidates_of
 from satchel.memory.namespaces import path_of
+from satchel.memory.postgres_columns import MARKER, MAX_BYTES, Columns, Seen
 from satchel.memory.postgres_rows import (
     ITEM,
-    SCHEMA,
+    STEPS,
     filter_clause,
     item_of_row,
     lexical_order,
@@ -48,6 +50,9 @@ __all__ = ["PostgresMemories"]
 _MOST_CONNECTIONS: Final = 8
 _PATIENCE_S: Final = 30.0
 _SCHEMA_LOCK: Final = 5_178_320_004
+_SESSIONS_LOCK: Final = 0x7361_7463_6865_6C00
+"""What sessions hold while they make their tables, one of which is the same."""
+
 _SETTINGS: Final = (
     "SELECT set_config('hnsw.ef_search', %s, true), "
     "set_config('hnsw.iterative_scan', 'relaxed_order', true), "
@@ -70,12 +75,13 @@ class PostgresMemories:
 
     Args:
         url: as libpq reads it.
+        max_bytes: most memory for columns of scopes; 0 leaves every search to the server.
 
     Raises:
         InputError: ``missing_extra`` without the packages.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, max_bytes: int = MAX_BYTES) -> None:
         try:
             import psycopg  # noqa: PLC0415 - an optional package
             import psycopg_pool  # noqa: PLC0415 - likewise
@@ -89,6 +95,7 @@ class PostgresMemories:
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._dimension: int | None = None
+        self._scopes: Final = Columns(self._reading, max_bytes)
 
     async def footing(self) -> Footing | None:
         """See `MemoryBackend.footing`."""
@@ -139,6 +146,7 @@ class PostgresMemories:
             items = {
                 item.id: item for item in map(item_of_row, await _rows(db, stored, {"ids": ids}))
             }
+        self._scopes.touch(path for path, _ in fresh)
         return [items[draft.item.id] for draft in drafts]
 
     async def find(
@@ -169,27 +177,47 @@ class PostgresMemories:
                 values,
             )
             await self._count(db, [(row[0], row[1].split()) for row in rows], -1)
+        await self._scopes.let_go(row[0] for row in rows)
         return len(rows)
 
     async def statistics(self, scope: Scope, terms: Sequence[str]) -> Statistics:
         """See `MemoryBackend.statistics`."""
+        held = await self._scopes.ready(scope)
+        if held is None:
+            figures = await self._statistics(scope, terms)
+            held = await self._scopes.admitted(scope, figures)
+            if held is None:
+                return figures
+        return held.statistics(terms)
+
+    async def _statistics(self, scope: Scope, terms: Sequence[str]) -> Statistics:
+        """The same from the tables."""
         sql = (
-            "SELECT NULL, coalesce(sum(items), 0)::bigint, coalesce(sum(terms), 0)::bigint "
-            "FROM satchel_memory_sizes WHERE path >= %(start)s AND path < %(end)s "
-            "UNION ALL SELECT term, sum(items)::bigint, 0 FROM satchel_memory_terms "
-            "WHERE term = ANY(%(terms)s) AND path >= %(start)s AND path < %(end)s GROUP BY term"
+            "SELECT NULL, (SELECT coalesce(sum(items), 0)::bigint FROM satchel_memory_sizes AS s "
+            "WHERE s.path >= %(start)s AND s.path < %(end)s), "
+            "(SELECT coalesce(sum(terms), 0)::bigint FROM satchel_memory_sizes AS s "
+            "WHERE s.path >= %(start)s AND s.path < %(end)s), f.analyser, f.embedder, f.dimension "
+            "FROM (SELECT true) AS one (one) LEFT JOIN satchel_memory_footing AS f USING (one) "
+            "UNION ALL SELECT term, sum(items)::bigint, 0, NULL, NULL, NULL "
+            "FROM satchel_memory_terms WHERE term = ANY(%(terms)s) AND path >= %(start)s "
+            "AND path < %(end)s GROUP BY term"
         )
         given = {"start": scope.start, "end": scope.end, "terms": list(terms)}
         async with self._reading() as db:
             rows = await _rows(db, sql, given)
         holding = {row[0]: row[1] for row in rows if row[0] is not None}
-        [[items, length]] = [row[1:] for row in rows if row[0] is None]
+        [[items, length, *made]] = [row[1:] for row in rows if row[0] is None]
+        footing = None if made[0] is None else Footing(*made)
+        self._dimension = None if footing is None else footing.dimension
         return Statistics(
-            items, length, np.array([holding.get(term, 0) for term in terms], np.int64)
+            items, length, np.array([holding.get(term, 0) for term in terms], np.int64), footing
         )
 
     async def candidates(self, scope: Scope, filters: Filter, query: Query) -> Candidates:
         """See `MemoryBackend.candidates`."""
+        held = self._scopes.get(scope)
+        if held is not None:
+            return await held.candidates(filters, query)
         passing, values = filter_clause(filters)
         given: dict[str, Any] = {
             **values,
@@ -254,13 +282,30 @@ class PostgresMemories:
             return candidates_of(fetched, query)
         return await asyncio.to_thread(candidates_of, fetched, query)
 
-    async def items(self, numbers: Sequence[int]) -> list[MemoryItem]:
-        """See `MemoryBackend.items`."""
+    async def items(
+        self, numbers: Sequence[int], seen: object | None = None
+    ) -> list[MemoryItem] | None:
+        """See `MemoryBackend.items`; one snapshot shows the items and whether all still holds."""
+        given: dict[str, Any] = {"numbers": list(numbers)}
         sql = f"SELECT {ITEM}, number FROM satchel_memories WHERE number = ANY(%(numbers)s)"  # noqa: S608 - columns of ours
+        if isinstance(seen, Seen):
+            given.update(start=seen.scope.start, end=seen.scope.end)
+            sql = (
+                f"SELECT found.*, now.marker FROM ({MARKER}) AS now (marker) "  # noqa: S608 - SQL of ours
+                f"LEFT JOIN ({sql}) AS found ON true"
+            )
         async with self._reading() as db:
-            rows = await _rows(db, sql, {"numbers": list(numbers)})
+            rows = await _rows(db, sql, given)
+        if isinstance(seen, Seen):
+            if rows[0][-1] != seen.marker:
+                await self._scopes.renew(seen)
+                return None
+            rows = [row[:-1] for row in rows if row[0] is not None]
+            if len(rows) < len(numbers):
+                # Somebody deleted rows and told nobody.
+                self._scopes.drop(seen.scope)
         known = {row[-1]: item_of_row(row) for row in rows}
-        return [known[number] for number in numbers if number in known]
+        return [known[number] for number in numbers] if len(known) == len(numbers) else None
 
     async def vectors(self, numbers: Sequence[int]) -> NDArray[np.float32]:
         """See `MemoryBackend.vectors`."""
@@ -294,11 +339,13 @@ class PostgresMemories:
             await db.execute("DELETE FROM satchel_memory_terms")
             await self._set_rows(db, drafts)
             await self._count(db, [(path_of(one.item.namespace), one.terms) for one in drafts], 1)
+        self._scopes.drop()
 
     async def close(self) -> None:
         """See `MemoryBackend.close`."""
         pool, self._pool = self._pool, None
         if pool is not None and self._loop is asyncio.get_running_loop():
+            await self._scopes.close()
             await pool.close()
 
     @asynccontextmanager
@@ -331,6 +378,7 @@ class PostgresMemories:
         if self._loop is not loop:
             # What is left of a loop that has ended cannot be closed from here.
             self._pool, self._loop, self._opening = None, loop, asyncio.Lock()
+            self._scopes.forsake()
         async with self._opening:
             if self._pool is None:
                 pool = self._pools.AsyncConnectionPool(
@@ -342,10 +390,8 @@ class PostgresMemories:
                 )
                 await pool.open()
                 try:
-                    async with pool.connection(timeout=_PATIENCE_S) as db, db.transaction():
-                        await db.execute("SELECT pg_advisory_xact_lock(%s)", [_SCHEMA_LOCK])
-                        await db.execute("SET LOCAL client_min_messages = warning")
-                        await db.execute(SCHEMA)
+                    async with pool.connection(timeout=_PATIENCE_S) as db:
+                        await _migrated(db)
                         await self._footing(db)
                 except BaseException:
                     await pool.close()
@@ -502,6 +548,53 @@ def _resolved(
                 superseded[item.id] = item
             stored.pop(item.id, None)
     return pending, list(superseded.values())
+
+
+async def _migrated(db: Any) -> None:  # noqa: ANN401 - a connection
+    """Brings the tables up to date; of several who do so at once, one does."""
+    if await _version(db) == len(STEPS):
+        return
+    async with db.transaction():
+        # Whoever comes second waits here, and finds nothing left to do.
+        await db.execute("SELECT pg_advisory_xact_lock(%s)", [_SCHEMA_LOCK])
+        await db.execute("SET LOCAL client_min_messages = warning")
+        await db.execute("SELECT pg_advisory_xact_lock(%s)", [_SESSIONS_LOCK])
+        await db.execute(
+            "CREATE TABLE IF NOT EXISTS satchel_schema "
+            "(part text PRIMARY KEY, version int NOT NULL)"
+        )
+        for step in STEPS[await _version(db) :]:
+            await db.execute(step)
+        await db.execute(
+            "INSERT INTO satchel_schema VALUES ('memories', %s) "
+            "ON CONFLICT (part) DO UPDATE SET version = excluded.version",
+            [len(STEPS)],
+        )
+
+
+async def _version(db: Any) -> int:  # noqa: ANN401 - a connection
+    """The version of the tables; 0 if there are none, or none is noted.
+
+    Raises:
+        StoreError: ``schema_newer``.
+    """
+    # Naming a catalog makes the server look at what others have changed in the meantime.
+    tables = (
+        "SELECT count(*) FROM pg_class "
+        "WHERE oid IN (to_regclass('satchel_schema'), to_regclass('satchel_memories'))"
+    )
+    [[found]] = await _rows(db, tables, {})
+    if found < 2:  # noqa: PLR2004 - both
+        return 0
+    rows = await _rows(db, "SELECT version FROM satchel_schema WHERE part = 'memories'", {})
+    version = int(rows[0][0]) if rows else 0
+    if version > len(STEPS):
+        message = (
+            f"the tables of memories have version {version}, this satchel knows {len(STEPS)}: "
+            "use a newer satchel, or another database"
+        )
+        raise StoreError(message, code="schema_newer", value=version, limit=len(STEPS))
+    return version
 
 
 def _group(draft: Draft) -> tuple[bytes, bytes]:

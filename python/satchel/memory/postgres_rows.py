@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ITEM",
-    "SCHEMA",
+    "STEPS",
     "filter_clause",
     "item_of_row",
     "lexical_order",
@@ -40,7 +40,7 @@ __all__ = [
     "vector_text",
 ]
 
-SCHEMA: Final = """
+_TABLES: Final = """
 CREATE EXTENSION IF NOT EXISTS vector;
 CREATE TABLE IF NOT EXISTS satchel_memory_footing (
     one boolean PRIMARY KEY DEFAULT true CHECK (one), analyser text NOT NULL, embedder text,
@@ -69,6 +69,25 @@ CREATE TABLE IF NOT EXISTS satchel_memory_terms (
     PRIMARY KEY (term, path)
 );
 """
+
+_CHANGES: Final = """
+CREATE SEQUENCE IF NOT EXISTS satchel_memory_changes;
+ALTER TABLE satchel_memories ADD COLUMN IF NOT EXISTS changed bigint NOT NULL DEFAULT 0;
+CREATE INDEX IF NOT EXISTS satchel_memories_changed ON satchel_memories (path, changed);
+CREATE OR REPLACE FUNCTION satchel_memory_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.changed := nextval(format('%I.satchel_memory_changes', TG_TABLE_SCHEMA)::regclass);
+    RETURN NEW;
+END $$;
+DROP TRIGGER IF EXISTS satchel_memories_changed ON satchel_memories;
+CREATE TRIGGER satchel_memories_changed BEFORE INSERT OR UPDATE ON satchel_memories
+    FOR EACH ROW EXECUTE FUNCTION satchel_memory_changed();
+"""
+# By the server, so that writers which do not know of it number their changes too. Writers of one
+# namespace wait for one another, so its numbers rise in the order in which changes are seen.
+
+STEPS: Final = (_TABLES, _CHANGES)
+"""One a version of the schema, oldest first: step n makes version n of version n - 1."""
 
 _INDEXED: Final = 2_000
 _HALF_INDEXED: Final = 4_000

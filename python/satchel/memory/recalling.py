@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,10 +19,12 @@ from satchel.memory.labels import names, said_text
 from satchel.memory.ranking import diverse_order, final_scores, first_scores, soft_matches
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from numpy.typing import NDArray
 
     from satchel.counting import Counter
-    from satchel.memory.backend import Candidates, Filter, MemoryBackend, Scope
+    from satchel.memory.backend import Candidates, Filter, Footing, MemoryBackend, Scope
     from satchel.memory.embedders.base import CachedEmbedder
     from satchel.memory.item import MemoryItem
     from satchel.memory.ranking import Ranking, Scores
@@ -35,6 +38,9 @@ _UNKNOWN_WORD: Final = 1.0
 
 _MORE: Final = 4
 """Times as many items are read if those before were too much alike, or too long."""
+
+_MOST_ATTEMPTS: Final = 3
+"""Attempts of which the last takes what the backend has read anew as it is."""
 
 _LEAST_ITEMS: Final = 20
 """Items from which on it can be said that a term is too frequent."""
@@ -53,11 +59,16 @@ class Recall:
     """What recall works with: a backend, an embedder, and how to rank."""
 
     def __init__(
-        self, backend: MemoryBackend, embedder: CachedEmbedder | None, ranking: Ranking
+        self,
+        backend: MemoryBackend,
+        embedder: CachedEmbedder | None,
+        ranking: Ranking,
+        check: Callable[[Footing | None], Awaitable[None]],
     ) -> None:
         self._backend: Final = backend
         self._embedder: Final = embedder
         self._ranking: Final = ranking
+        self._check: Final = check
 
     async def run(
         self,
@@ -70,11 +81,38 @@ class Recall:
         counter: Counter,
     ) -> list[Recalled]:
         """At most ``k`` items of the scope that pass, the best first, within the budget."""
+        for attempt in count(1):
+            # What was read anew since the question came is new enough: others who write all the
+            # time must not keep it from being answered.
+            must_hold = bool(attempt % _MOST_ATTEMPTS)
+            found = await self._once(
+                scope, filters, query, must_hold, k=k, budget=budget, counter=counter
+            )
+            if found is not None:
+                return found
+        raise AssertionError  # there is no last number
+
+    async def _once(
+        self,
+        scope: Scope,
+        filters: Filter,
+        query: str,
+        must_hold: bool,  # noqa: FBT001 - within this class
+        *,
+        k: int,
+        budget: int | None,
+        counter: Counter,
+    ) -> list[Recalled] | None:
+        """As `run`; None if something was forgotten or, if it must hold, changed meanwhile."""
         ranking = self._ranking
         wanted, asked = await self._query(scope, query)
         candidates = await self._backend.candidates(scope, filters, wanted)
+        if not must_hold:
+            candidates = replace(candidates, seen=None)
         if not len(candidates.numbers):
-            return []
+            # That there is nothing must still hold too.
+            holds = candidates.seen is None or await self._items(candidates, []) is not None
+            return [] if holds else None
         named = frozenset(
             label for label in set(candidates.labels) if label and names(query, label)
         )
@@ -91,22 +129,24 @@ class Recall:
             places = await self._ordered(
                 candidates, pool, best, candidates.times if is_blank else None
             )
-            found = await self._first(candidates, places, best, k=k, budget=budget, counter=counter)
-        else:
-            items = await self._backend.items(candidates.numbers[pool].tolist())
-            found = None
-            if len(items) == len(pool):
-                texts = [item.text for item in items]
-                spread = np.zeros(len(candidates.numbers), np.float64)
-                spread[pool] = await asyncio.to_thread(self._matches, asked, texts)
-                best = final_scores(candidates, ranking, named, spread, filters.now)
-                places = await self._ordered(candidates, pool, best, None)
-                of_place = dict(zip(pool.tolist(), items, strict=True))
-                chosen = [(of_place[place], place) for place in places]
-                found = await _fitting(chosen, best, k, budget, counter)
-        if found is None:  # something was forgotten meanwhile
-            return await self.run(scope, filters, query, k=k, budget=budget, counter=counter)
-        return found
+            return await self._first(candidates, places, best, k=k, budget=budget, counter=counter)
+        at: list[int] = pool.tolist()
+        items = await self._items(candidates, at)
+        if items is None:
+            return None
+        texts = [item.text for item in items]
+        spread = np.zeros(len(candidates.numbers), np.float64)
+        spread[pool] = await asyncio.to_thread(self._matches, asked, texts)
+        best = final_scores(candidates, ranking, named, spread, filters.now)
+        places = await self._ordered(candidates, pool, best, None)
+        of_place = dict(zip(at, items, strict=True))
+        chosen = [(of_place[place], place) for place in places]
+        return await _fitting(chosen, best, k, budget, counter)
+
+    async def _items(self, candidates: Candidates, places: list[int]) -> list[MemoryItem] | None:
+        """The items at these places; None as `MemoryBackend.items`."""
+        numbers: list[int] = candidates.numbers[places].tolist() if places else []
+        return await self._backend.items(numbers, candidates.seen)
 
     @property
     def _knows_words(self) -> bool:
@@ -131,8 +171,8 @@ class Recall:
         most = k
         while True:
             part = places[:most]
-            items = await self._backend.items(candidates.numbers[part].tolist())
-            if len(items) < len(part):
+            items = await self._items(candidates, part)
+            if items is None:
                 return None
             chosen = list(zip(items, part, strict=True))
             found = await _fitting(chosen, scores, k, budget, counter)
@@ -146,6 +186,7 @@ class Recall:
         terms = tuple(dict.fromkeys(terms_of(query)))
         known = tuple(dict.fromkeys((*terms, *(one for some in terms_of_words for one in some))))
         figures = await self._backend.statistics(scope, known)
+        await self._check(figures.footing)
         share = figures.holding / max(figures.items, 1)
         frequent = {
             term
@@ -288,7 +329,7 @@ def _within(
                 score=float(scores.total[place]),
                 lexical=float(scores.lexical[place]),
                 dense=float(scores.dense[place]),
+                tokens=tokens,
             )
         )
-        found[-1] = replace(found[-1], tokens=tokens)
     return found

@@ -143,8 +143,10 @@ class SqliteMemories:
         """See `MemoryBackend.statistics`."""
 
         def work(db: sqlite3.Connection) -> Statistics:
+            footing = _footing(db)
             if self._fits(db, scope):
-                return self._residents.get(scope, lambda one: _load(db, one)).statistics(terms)
+                resident = self._residents.get(scope, lambda one: _load(db, one))
+                return replace(resident.statistics(terms), footing=footing)
             clause, values = scope_clause(scope)
             sql = f"SELECT count(*), total(length) FROM satchel_memories WHERE {clause}"  # noqa: S608 - a clause of ours
             items, length = db.execute(sql, values).fetchone()
@@ -152,7 +154,7 @@ class SqliteMemories:
             holding = [
                 db.execute(counted, [match_of(scope.start, [term])]).fetchone()[0] for term in terms
             ]
-            return Statistics(items, int(length), np.array(holding, np.int64))
+            return Statistics(items, int(length), np.array(holding, np.int64), footing)
 
         return await self._run(work)
 
@@ -167,11 +169,17 @@ class SqliteMemories:
 
         return await self._run(work)
 
-    async def items(self, numbers: Sequence[int]) -> list[MemoryItem]:
+    async def items(
+        self,
+        numbers: Sequence[int],
+        seen: object | None = None,  # noqa: ARG002 - candidates are the store's own
+    ) -> list[MemoryItem] | None:
         """See `MemoryBackend.items`."""
         found = await self._run(lambda db: _picked(db, f"number, {_ITEM}", numbers))
         by_number = {row[0]: item_of_row(row[1:]) for row in found}
-        return [by_number[number] for number in numbers if number in by_number]
+        if len(by_number) < len(numbers):
+            return None
+        return [by_number[number] for number in numbers]
 
     async def vectors(self, numbers: Sequence[int]) -> NDArray[np.float32]:
         """See `MemoryBackend.vectors`."""

@@ -280,8 +280,7 @@ class Memory:
         if token_budget is not None:
             whole_number("token_budget", token_budget)
         filters = self._filter(kinds, min_confidence, include_claims=include_claims)
-        await self._check(await self._reached.footing())
-        work = Recall(self._reached, self._embedder, ranking or self._ranking)
+        work = Recall(self._reached, self._embedder, ranking or self._ranking, self._check_again)
         return await work.run(
             scope, filters, query, k=k, budget=token_budget, counter=self._counter
         )
@@ -404,6 +403,13 @@ class Memory:
             "open it with that embedder, or call reembed()"
         )
         raise StoreError(message, code="embedder_mismatch")
+
+    async def _check_again(self, stored: Footing | None) -> None:
+        """As `_check`; what was read some moments ago is read anew before it is refused."""
+        try:
+            await self._check(stored)
+        except StoreError:
+            await self._check(await self._reached.footing())
 
     def _selection(
         self,

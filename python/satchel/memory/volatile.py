@@ -108,7 +108,12 @@ class VolatileBackend:
 
     async def statistics(self, scope: Scope, terms: Sequence[str]) -> Statistics:
         """See `MemoryBackend.statistics`."""
-        return await self._run(lambda: self._residents.get(scope, self._load).statistics(terms))
+
+        def work() -> Statistics:
+            found = self._residents.get(scope, self._load).statistics(terms)
+            return replace(found, footing=self._footing)
+
+        return await self._run(work)
 
     async def candidates(self, scope: Scope, filters: Filter, query: Query) -> Candidates:
         """See `MemoryBackend.candidates`."""
@@ -116,12 +121,17 @@ class VolatileBackend:
             lambda: self._residents.get(scope, self._load).candidates(filters, query)
         )
 
-    async def items(self, numbers: Sequence[int]) -> list[MemoryItem]:
+    async def items(
+        self,
+        numbers: Sequence[int],
+        seen: object | None = None,  # noqa: ARG002 - candidates are the store's own
+    ) -> list[MemoryItem] | None:
         """See `MemoryBackend.items`."""
 
-        def work() -> list[MemoryItem]:
+        def work() -> list[MemoryItem] | None:
             found = (self._rows.get(number) for number in numbers)
-            return [row[2].item for row in found if row is not None]
+            items = [row[2].item for row in found if row is not None]
+            return items if len(items) == len(numbers) else None
 
         return await self._run(work)
 

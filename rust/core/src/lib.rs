@@ -30,6 +30,7 @@ pub mod readers;
 pub mod redact;
 pub mod render;
 pub mod replay;
+pub mod resident;
 pub mod rewrite;
 pub mod root;
 pub mod salience;

@@ -28,6 +28,7 @@ mod render;
 mod repair;
 mod replay;
 mod repr;
+mod resident;
 mod rewrite;
 mod score;
 mod sendable;
@@ -78,6 +79,8 @@ mod _core {
     use crate::repair::{repair_messages, repair_placeholders};
     #[pymodule_export]
     use crate::replay::{replay_baselines, replay_run};
+    #[pymodule_export]
+    use crate::resident::PyResident;
     #[pymodule_export]
     use crate::rewrite::{PyRewriteReader, PyRewriter, has_rows_of};
     #[pymodule_export]
