@@ -20,34 +20,32 @@ use crate::error::PyError;
 /// `invalid_message` with what was raised as its cause: the message was changed since it was
 /// appended, or an object of the caller's does not let itself be copied.
 pub(crate) fn push_entry(
-    py: Python<'_>,
-    window: &mut Vec<Py<PyAny>>,
+    window: &Bound<'_, PyList>,
     messages: &[Py<PyAny>],
     dialect: Dialect,
     entry: Entry,
 ) -> PyResult<()> {
+    let py = window.py();
     let message = match entry {
-        Entry::Original(index) => messages[index as usize].clone_ref(py),
+        Entry::Original(index) => messages[index as usize].bind(py).clone(),
         Entry::Changed(index, changes) => {
             let index = index as usize;
             let copy = apply_changes(messages[index].bind(py), &changes);
             copy.map_err(|cause| no_copy(py, Some(index), cause))?
-                .unbind()
         }
-        Entry::New(message) => json_to_python(py, &message)?.unbind(),
+        Entry::New(message) => json_to_python(py, &message)?,
         Entry::Joined(piece) => {
-            let mut alone = Vec::new();
-            push_entry(py, &mut alone, messages, dialect, *piece)?;
-            let (Some(piece), Some(before)) = (alone.pop(), window.pop()) else {
+            let alone = PyList::empty(py);
+            push_entry(&alone, messages, dialect, *piece)?;
+            let Some(last) = window.len().checked_sub(1) else {
                 return Ok(());
             };
-            join(before.bind(py), piece.bind(py), dialect)
-                .map_err(|cause| no_copy(py, None, cause))?
-                .unbind()
+            let joined = join(&window.get_item(last)?, &alone.get_item(0)?, dialect)
+                .map_err(|cause| no_copy(py, None, cause))?;
+            return window.set_item(last, joined);
         }
     };
-    window.push(message);
-    Ok(())
+    window.append(message)
 }
 
 #[cold]

@@ -58,7 +58,7 @@ struct Rendered {
     revision: u64,
     /// Raw messages that are in it or gone from it.
     messages: usize,
-    window: Vec<Py<PyAny>>,
+    window: Py<PyList>,
 }
 
 /// Text, raw message index, index of the part, role, kind.
@@ -199,23 +199,22 @@ impl PyWorkingSet {
             _ => Rendered {
                 revision: figures.revision,
                 messages: 0,
-                window: Vec::new(),
+                window: PyList::empty(py).unbind(),
             },
         };
         let dialect = state.set.settings().dialect;
+        let settled = rendered.window.bind(py);
         if rendered.messages < figures.settled {
             for entry in state.set.entries_of(rendered.messages..figures.settled) {
-                push_entry(py, &mut rendered.window, &state.messages, dialect, entry)?;
+                push_entry(settled, &state.messages, dialect, entry)?;
             }
             rendered.messages = figures.settled;
         }
         // What may still change comes anew each time: placeholders, lines that came back.
-        let settled = rendered.window.iter();
-        let mut window: Vec<_> = settled.map(|message| message.clone_ref(py)).collect();
+        let list = settled.get_slice(0, settled.len());
         for entry in state.set.entries(rendered.messages) {
-            push_entry(py, &mut window, &state.messages, dialect, entry)?;
+            push_entry(&list, &state.messages, dialect, entry)?;
         }
-        let list = PyList::new(py, &window)?;
         state.rendered = Some(rendered);
         let [verbatim, trimmed, stub, gone] = figures.steps;
         let figures = (
@@ -246,11 +245,10 @@ impl PyWorkingSet {
         let dialect = state.set.settings().dialect;
         let mut carried = Vec::with_capacity(steps.len());
         for step in steps {
-            let mut messages = Vec::new();
+            let messages = PyList::empty(py);
             for entry in step.entries {
-                push_entry(py, &mut messages, &state.messages, dialect, entry)?;
+                push_entry(&messages, &state.messages, dialect, entry)?;
             }
-            let messages = PyList::new(py, messages)?;
             let role = step.role.name();
             carried.push((
                 step.first,
