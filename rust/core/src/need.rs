@@ -11,6 +11,8 @@
 
 use std::fmt::Write as _;
 
+use indexmap::map::Entry;
+
 use crate::compaction::hard_tokens;
 use crate::error::Result;
 use crate::level::Level;
@@ -19,7 +21,7 @@ use crate::plan::{Plan, Recall, Settings};
 use crate::policy::{Select, Strategy};
 use crate::salience::identifiers::name_parts;
 use crate::salience::index::{
-    Again, Extent, Index, Known, LONG_LINE, LineAt, Names, is_read, scan,
+    Again, Extent, Index, Known, LONG_LINE, LineAt, NameMap, Names, is_read, scan,
 };
 use crate::salience::likelihood::Moment;
 use crate::shrink::with_text;
@@ -69,46 +71,62 @@ impl Search {
     }
 }
 
-/// Candidates by the number of their word in the index: one look-up a word, and no allocation for
-/// the many that have none.
+/// Candidates by their word, which is looked up once between two compactions.
 #[derive(Clone, Debug, Default)]
 struct ByWord {
-    /// Where in `found` those of each word are, [`ByWord::UNREAD`] if it was not looked up yet.
-    ranges: Vec<(u32, u32)>,
+    /// Where in `found` those of each word are that was said since the newest compaction. Few words
+    /// make up most of what is said: this map fits into the processor's cache, the index does not.
+    ranges: NameMap<(u32, u32)>,
     found: Vec<Candidate>,
-    /// What is known of the identifiers with one word, gathered before any is judged: they are
-    /// scattered, and the processor waits for several at a time only if little is done with each.
-    names: Vec<(u64, Known)>,
+    /// The words of one text, as positions in `ranges`.
+    words: Vec<usize>,
+    /// Those of them that came up first.
+    new: Vec<usize>,
+    /// What is known of the identifiers with a new word, by its position.
+    names: Vec<(usize, u64, Known)>,
 }
 
 impl ByWord {
-    const UNREAD: (u32, u32) = (u32::MAX, 0);
+    /// Adds the candidates with a text's words, judged when a word first comes up. A word that no
+    /// identifier had at the newest compaction has none: all that was said since is in the window.
+    fn read<T: Text>(&mut self, text: &str, judge: &Judge<'_, T>, to: &mut Vec<Candidate>) {
+        self.words.clear();
+        self.new.clear();
+        for word in name_parts(text).take(MOST_WORDS) {
+            let entry = self.ranges.entry(word);
+            self.words.push(entry.index());
+            if let Entry::Vacant(entry) = entry {
+                self.new.push(entry.index());
+                entry.insert((0, 0));
+            }
+        }
+        self.judge_new(judge);
+        for &at in &self.words {
+            let (start, end) = self.ranges[at];
+            to.extend_from_slice(&self.found[start as usize..end as usize]);
+        }
+    }
 
-    /// The candidates with the word of this number, judged when it is first asked for. A word that
-    /// came up after the newest compaction has none: all that was said since is in the window.
-    fn get<T: Text>(&mut self, at: usize, judge: &Judge<'_, T>) -> &[Candidate] {
-        let (index, extent) = (judge.moment.index, judge.extent);
-        if at >= extent.parts as usize {
-            return &[];
+    /// Judges the identifiers with the new words. All go through one pass after the other: what is
+    /// known of them is scattered, and the processor waits for several at a time only if little is
+    /// done with each.
+    fn judge_new<T: Text>(&mut self, judge: &Judge<'_, T>) {
+        self.names.clear();
+        for &at in &self.new {
+            let word = self.ranges.get_index(at).map_or(0, |(word, _)| *word);
+            let names = judge.moment.index.with_part(word, judge.extent);
+            let short = names.filter(|(_, known)| is_short(known));
+            self.names
+                .extend(short.map(|(name, known)| (at, name, *known)));
         }
-        if self.ranges.len() <= at {
-            self.ranges.resize(extent.parts as usize, Self::UNREAD);
-        }
-        if self.ranges[at] == Self::UNREAD {
+        self.names.retain(|(_, _, known)| judge.is_out(known));
+        for names in self.names.chunk_by(|a, b| a.0 == b.0) {
             let start = self.found.len() as u32;
-            let names = index.with_part(at, extent);
-            self.names.clear();
-            self.names.extend(
-                names.filter_map(|(name, known)| is_short(known).then_some((name, *known))),
-            );
-            self.names.retain(|(_, known)| judge.is_out(known));
-            let names = self.names.iter();
+            let judged = names.iter();
             self.found
-                .extend(names.filter_map(|(name, known)| judge.value(*name, known)));
-            self.ranges[at] = (start, self.found.len() as u32);
+                .extend(judged.filter_map(|(_, name, known)| judge.value(*name, known)));
+            self.ranges[names[0].0] = (start, self.found.len() as u32);
         }
-        let (start, end) = self.ranges[at];
-        &self.found[start as usize..end as usize]
     }
 }
 
@@ -263,18 +281,9 @@ fn lines<T: Text>(
             continue;
         }
         let mut found: Vec<Candidate> = Vec::new();
-        for part in transcript
-            .parts(message)
-            .iter()
-            .filter(|part| is_read(part))
-        {
-            with_text(&part.body, |text| {
-                for word in name_parts(text).take(MOST_WORDS) {
-                    if let Some(at) = index.part_at(word) {
-                        found.extend_from_slice(by_word.get(at, &judge));
-                    }
-                }
-            });
+        let parts = transcript.parts(message).iter();
+        for part in parts.filter(|part| is_read(part)) {
+            with_text(&part.body, |text| by_word.read(text, &judge, &mut found));
         }
         found.sort_unstable_by_key(Candidate::place);
         found.dedup_by_key(|candidate| candidate.place());

@@ -130,7 +130,7 @@ pub(crate) struct Again {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Extent {
     names: u32,
-    pub(crate) parts: u32,
+    parts: u32,
 }
 
 /// Every identifier of the messages read so far.
@@ -211,21 +211,16 @@ impl Index {
             .unwrap_or_default()
     }
 
-    /// The number of a name part, if an identifier has it. It is the same until identifiers are
-    /// forgotten, and the later the larger.
-    pub(crate) fn part_at(&self, part: u64) -> Option<usize> {
-        self.parts.get_index_of(&part)
-    }
-
-    /// The identifiers with the name part of this number that were within the extent, oldest first;
-    /// none if there were too many to tell anything.
+    /// The identifiers with a name part that were within the extent, oldest first; none if there
+    /// were too many to tell anything.
     pub(crate) fn with_part(
         &self,
-        at: usize,
+        part: u64,
         extent: Extent,
     ) -> impl Iterator<Item = (u64, &Known)> {
-        let places = self.parts.get_index(at);
-        let places = places.map_or(&[][..], |(_, places)| places.as_slice());
+        let places = self.parts.get_full(&part);
+        let places = places.filter(|&(at, ..)| at < extent.parts as usize);
+        let places = places.map_or(&[][..], |(_, _, places)| places.as_slice());
         let old = places.partition_point(|&place| place < extent.names);
         let old = if old > MOST_NAMES { 0 } else { old };
         places[..old].iter().filter_map(|&at| {
