@@ -27,6 +27,7 @@ __all__ = [
     "column_scores",
     "column_windows",
     "convert_messages",
+    "count_line_ends",
     "debug_build",
     "describe_json",
     "describe_message",
@@ -632,6 +633,9 @@ class WorkingSet:
         """What happened to each step, or to the step of one message."""
     def columns(self) -> dict[str, Any]:
         """The same as numpy arrays by name, one entry per step."""
+
+def count_line_ends(data: bytes, /) -> int:
+    """How many lines end in these bytes."""
 
 def has_rows_of(head: bytes, file_format: str | None) -> bool:
     """Whether a file that begins like this has a conversation a line.
