@@ -34,15 +34,7 @@ pub(in super::super) const TOO_NESTED: &str = "nested too deeply";
 /// assert_eq!(parse(r#""\ud83d""#).unwrap().to_json(), r#""\ud83d""#);
 /// ```
 pub fn parse(text: &str) -> Result<Json, JsonError> {
-    let mut parser = Parser {
-        text,
-        bytes: text.as_bytes(),
-        at: 0,
-        has_controls: has_controls(text.as_bytes()),
-        scratch: String::new(),
-        items: Vec::new(),
-        entries: Vec::new(),
-    };
+    let mut parser = Parser::new(text);
     parser.skip_space();
     let value = parser.value(0)?;
     parser.skip_space();
@@ -102,7 +94,19 @@ fn plain_bytes(word: [u8; 8]) -> usize {
     special.trailing_zeros() as usize / 8
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            has_controls: has_controls(text.as_bytes()),
+            scratch: String::new(),
+            items: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+
     #[cold]
     fn error(&self, expected: &'static str) -> JsonError {
         JsonError {
@@ -426,4 +430,49 @@ fn without_equal_keys(entries: Vec<(Box<str>, Json)>) -> Vec<(Box<str>, Json)> {
         kept.insert(key, value);
     }
     kept.into_iter().collect()
+}
+
+/// Reads the items of a list that may not be all there: how many bytes of `text` are done with, and
+/// what was missing behind them; `None` if the list ended there. `is_open` says whether its bracket
+/// was read before.
+pub(in super::super) fn parse_items(
+    text: &str,
+    items: &mut Vec<Json>,
+    is_open: &mut bool,
+) -> (usize, Option<JsonError>) {
+    let mut parser = Parser::new(text);
+    let mut done = 0;
+    let mut next = || -> Result<bool, JsonError> {
+        parser.skip_space();
+        if !*is_open {
+            if !parser.takes(b'[') {
+                return Err(parser.error("a value"));
+            }
+            *is_open = true;
+            done = parser.at;
+            parser.skip_space();
+        }
+        if items.is_empty() && parser.takes(b']') {
+            done = parser.at;
+            return Ok(false);
+        }
+        let value = parser.value(1)?;
+        parser.skip_space();
+        // Only what stands behind a number says that it is complete.
+        let is_last = parser.takes(b']');
+        if !is_last && !parser.takes(b',') {
+            return Err(parser.error("',' or ']'"));
+        }
+        items.push(value);
+        done = parser.at;
+        Ok(!is_last)
+    };
+    let end = loop {
+        match next() {
+            Ok(true) => {}
+            Ok(false) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    (done, end)
 }
