@@ -638,10 +638,7 @@ def count_line_ends(data: bytes, /) -> int:
     """How many lines end in these bytes."""
 
 def has_rows_of(head: bytes, file_format: str | None) -> bool:
-    """Whether a file that begins like this has a conversation a line.
-
-    ``head`` must hold two lines that are not blank, else the answer is no.
-    """
+    """Whether a file that begins with these lines, at least two, has a conversation a line."""
 
 _Texts: TypeAlias = tuple[NDArray[np.int64], bytes]
 

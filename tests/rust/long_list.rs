@@ -5,13 +5,13 @@ use satchel_core::readers::{Item, Reader, read_value};
 fn messages() -> String {
     let text = "Größe \u{1F600} \\n \\ud83d\\ude00 [1, {]} \\\"".repeat(20);
     let mut list = String::from("[");
-    let mut number = 0;
-    while list.len() < 9 << 20 {
-        let role = if number % 2 == 0 { "user" } else { "assistant" };
-        list.push_str(&format!(
-            "{{\"role\": \"{role}\", \"content\": \"{number} {text}\"}}, "
-        ));
-        number += 1;
+    let roles = ["user", "assistant"];
+    for (number, role) in roles.into_iter().cycle().enumerate() {
+        if list.len() > 9 << 20 {
+            break;
+        }
+        let message = format!("{{\"role\": \"{role}\", \"content\": \"{number} {text}\"}}, ");
+        list.push_str(&message);
     }
     list.truncate(list.len() - 2);
     list
