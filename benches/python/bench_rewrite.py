@@ -3,12 +3,19 @@
 As a script it prints one Markdown table; sizes in megabytes of JSON Lines::
 
     nice -n 10 python benches/python/bench_rewrite.py [--sizes 10 100 1000] [--long 200000]
+    python benches/python/bench_rewrite.py --cores [--sizes 100 400] [--rounds 9]
+    python benches/python/bench_rewrite.py --memory [--sizes 10 1000] [--long 200000]
     python benches/python/bench_rewrite.py --folder DIR
 
 Each line is a process of its own: CPU time with all threads, wall time, peak memory. The input is
 generated: conversations of 100 messages, about 1 KB a message. The pipeline parses each line, trims
-it with LangChain's ``trim_messages`` counting by tiktoken, and writes it again. With a folder of
-transcripts it instead writes all of them in every dialect at 25 % and lints every window again.
+it with LangChain's ``trim_messages`` counting by tiktoken, and writes it again.
+
+``--cores`` sets one core (the process bound to it, one thread) against two, the rounds taking
+turns; beside that, two such processes at once on a core each, which is what the machine can give.
+``--memory`` measures ``token-window`` on files of many conversations and on a single long one. With
+a folder of transcripts it instead writes all of them in every dialect at 25 % and lints every
+window again.
 """
 
 from __future__ import annotations
@@ -16,7 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,38 +33,43 @@ from typing import TYPE_CHECKING, Any
 
 import rivals
 import satchel
-from satchel.testing import generate_history, iter_history, require_release
+from satchel.testing import generate_chat, generate_history, iter_history, require_release
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pytest
 
 BUDGET = 8_000
 MODEL = "gpt-4o"
 MESSAGES = 100
 DIFFERENT = 200
+LONG = 200_000
 DIALECTS = ("openai", "openai-responses", "anthropic", "gemini", "bedrock")
 
 
 def write_lines(path: Path, megabytes: float) -> int:
     """Writes conversations until the file is so large; returns how many."""
-    lines = [
-        json.dumps({"messages": generate_history(MESSAGES, seed=seed)}) for seed in range(DIFFERENT)
-    ]
+    lines: list[str] = []
     count = 0
     with path.open("w", encoding="utf-8") as file:
         while file.tell() < megabytes * 1e6:
-            file.write(lines[count % DIFFERENT] + "\n")
+            if count < DIFFERENT:
+                history = generate_history(MESSAGES, seed=count)
+                lines.append(json.dumps({"messages": history}) + "\n")
+            file.write(lines[count % DIFFERENT])
             count += 1
     return count
 
 
-def write_long(path: Path, messages: int) -> None:
-    """Writes one conversation of so many messages."""
+def write_long(path: Path, messages: Iterable[Any], *, by_line: bool = False) -> None:
+    """Writes one conversation: a list, or a message a line."""
+    before, between, after = ("", "\n", "\n") if by_line else ("[", ",", "]")
     with path.open("w", encoding="utf-8") as file:
-        for index, message in enumerate(iter_history(messages, seed=1)):
-            file.write("[" if index == 0 else ",")
+        for index, message in enumerate(messages):
+            file.write(between if index else before)
             file.write(json.dumps(message))
-        file.write("]")
+        file.write(after)
 
 
 def texts_of(path: Path) -> Iterator[list[str]]:
@@ -159,40 +171,126 @@ def print_dialects(given: Path) -> None:
 
 WORK: dict[str, Callable[[Path], float | None]] = {
     "count": run_count,
-    "rewrite-1": lambda path: run_rewrite(path, 1, "adaptive"),
-    "rewrite-2": lambda path: run_rewrite(path, 2, "adaptive"),
+    "adaptive-1": lambda path: run_rewrite(path, 1, "adaptive"),
+    "adaptive-2": lambda path: run_rewrite(path, 2, "adaptive"),
     "token-window-1": lambda path: run_rewrite(path, 1, "token-window"),
+    "token-window-2": lambda path: run_rewrite(path, 2, "token-window"),
     "pipeline": run_pipeline,
 }
 
 
+def measured_at_once(whats: list[str], path: Path) -> list[tuple[float, float, float]]:
+    """CPU seconds, wall seconds and peak MB of processes of their own, on a core each."""
+    runs = [
+        subprocess.Popen(  # noqa: S603 - this file
+            [sys.executable, __file__, "--child", what, str(path), "--core", str(core)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for core, what in enumerate(whats)
+    ]
+    said = [run.communicate()[0] for run in runs]
+    assert not any(run.returncode for run in runs)
+    found = [json.loads(text.splitlines()[-1]) for text in said]
+    return [(cpu, wall, peak) for cpu, wall, peak in found]
+
+
 def measured(what: str, path: Path) -> tuple[float, float, float]:
-    """CPU seconds, wall seconds and peak MB of a process of its own."""
-    done = subprocess.run(  # noqa: S603 - this file
-        [sys.executable, __file__, "--child", what, str(path)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    cpu, wall, peak = json.loads(done.stdout.splitlines()[-1])
-    return cpu, wall, peak
+    """The same of one process."""
+    return measured_at_once([what], path)[0]
 
 
-def child(what: str, path: Path) -> None:
-    if what != "rewrite-2":
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    # What every run pays once: modules, vocabulary, the first line.
+def child(what: str, path: Path, core: int) -> None:
+    if not what.endswith("-2"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[core % len(cores)]})
+    # What every run pays once: modules, vocabulary, a first conversation.
     satchel.counter(MODEL).count("warm")
-    first = path.with_name(f"first-{what}.jsonl")
-    with path.open(encoding="utf-8") as file:
-        first.write_text(file.readline(), encoding="utf-8")
-    WORK[what](first)
-    first.unlink()
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        first = Path(folder) / "first.jsonl"
+        write_lines(first, 0.001)
+        WORK[what](first)
     cpu, wall = time.process_time(), time.monotonic()
     spent = WORK[what](path)
     cpu, wall = time.process_time() - cpu, time.monotonic() - wall
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps([cpu if spent is None else spent, wall, peak]))
+    print(json.dumps([cpu if spent is None else spent, wall, peak_mb()]))
+
+
+def peak_mb() -> float:
+    """Most memory of this process so far; unlike `resource`, nothing of the one that began it."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) / 1024
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def print_cores(path: Path, rounds: int, policies: tuple[str, ...]) -> None:
+    """A row for each policy: medians of so many rounds, in which all measures take turns."""
+    size = path.stat().st_size / 1e6
+    cpu: dict[str, list[float]] = {"count": []}
+    wall: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        cpu["count"].append(measured("count", path)[0])
+        for policy in policies:
+            one, two = f"{policy}-1", f"{policy}-2"
+            for what in (one, two):
+                spent, took, _ = measured(what, path)
+                cpu.setdefault(what, []).append(spent)
+                wall.setdefault(what, []).append(took)
+            beside = measured_at_once([one, one], path)
+            wall.setdefault(policy, []).append(max(took for _, took, _ in beside))
+    counting = statistics.median(cpu["count"])
+    for policy in policies:
+        one, two = f"{policy}-1", f"{policy}-2"
+        alone, both = statistics.median(wall[one]), statistics.median(wall[two])
+        apart = statistics.median(wall[policy])
+        spent = statistics.median(cpu[one])
+        spread = f"{min(wall[one]):.2f} to {max(wall[one]):.2f}"
+        spread_two = f"{min(wall[two]):.2f} to {max(wall[two]):.2f}"
+        print(
+            f"| {policy} | {size:,.0f} | {alone:.2f} ({spread}) | {both:.2f} ({spread_two}) "
+            f"| {alone / both:.2f} | {2 * alone / apart:.2f} | {spent:.2f} "
+            f"| {statistics.median(cpu[two]):.2f} | {counting / spent:.0%} |",
+            flush=True,
+        )
+
+
+CORES_HEAD = """\
+| policy | MB | one core, wall s | two cores, wall s | times as fast | two runs at once \
+| CPU s on one | on two | speed of counting |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|"""
+
+MEMORY_HEAD = """\
+| input | policy | MB | messages | CPU s | CPU for 1 MB | peak memory |
+|---|---|--:|--:|--:|--:|--:|"""
+
+
+def print_memory(path: Path, sizes: list[float], long: int) -> None:
+    """A row for each input: files of so many megabytes, one conversation of so many messages."""
+
+    def row(name: str, messages: int, policy: str = "token-window") -> None:
+        size = path.stat().st_size / 1e6
+        cpu, _, peak = measured(f"{policy}-1", path)
+        print(
+            f"| {name} | {policy} | {size:,.0f} | {messages:,} | {cpu:.2f} s "
+            f"| {1000 * cpu / size:.0f} ms | {peak:,.0f} MB |",
+            flush=True,
+        )
+
+    for size in sizes:
+        count = write_lines(path, size)
+        row(f"JSON Lines, {count:,} conversations", count * MESSAGES)
+    write_long(path, generate_chat(long))
+    row("one conversation, plain", long)
+    write_long(path, iter_history(long, seed=1, result_chars=400))
+    row("one conversation, tool results of 400 characters", long)
+    row("the same", long, "adaptive")
+    write_long(path, iter_history(long, seed=1))
+    row("one conversation, tool results of up to 40 KB", long)
+    write_long(path, iter_history(long, seed=1), by_line=True)
+    row("the same, a message a line", long)
 
 
 def test_each_measure_once(tmp_path: Path) -> None:
@@ -203,11 +301,24 @@ def test_each_measure_once(tmp_path: Path) -> None:
         assert name
 
 
+def test_the_tables_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "in.jsonl"
+    write_lines(path, 0.2)
+    print_cores(path, 1, ("token-window",))
+    print_memory(path, [0.2], 60)
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.count("|") for row in rows] == [10, *[8] * 6]
+
+
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--sizes", type=float, nargs="*", default=[10.0])
     options.add_argument("--long", type=int, default=0)
+    options.add_argument("--cores", action="store_true")
+    options.add_argument("--memory", action="store_true")
+    options.add_argument("--rounds", type=int, default=9)
     options.add_argument("--child", nargs=2)
+    options.add_argument("--core", type=int, default=0)
     options.add_argument("--rivals", type=float, default=3.0)
     options.add_argument("--folder", type=Path)
     given = options.parse_args()
@@ -215,9 +326,19 @@ def main() -> None:
         print_dialects(given.folder)
         return
     if given.child:
-        child(given.child[0], Path(given.child[1]))
+        child(given.child[0], Path(given.child[1]), given.core)
         return
     require_release()
+    if given.cores or given.memory:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "in.jsonl"
+            print(CORES_HEAD if given.cores else MEMORY_HEAD)
+            if given.memory:
+                print_memory(path, given.sizes, given.long or LONG)
+            for size in given.sizes if given.cores else ():
+                write_lines(path, size)
+                print_cores(path, given.rounds, ("token-window", "adaptive"))
+        return
     print("| work | MB | conversations | CPU s | MB/s of CPU | wall s | peak MB |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
@@ -237,10 +358,10 @@ def main() -> None:
             line(what, count)
         for size in given.sizes:
             count = write_lines(path, size)
-            line("rewrite-2", count)
+            line("adaptive-2", count)
         if given.long:
-            write_long(path, given.long)
-            line("rewrite-1", 1)
+            write_long(path, iter_history(given.long, seed=1))
+            line("adaptive-1", 1)
 
 
 if __name__ == "__main__":

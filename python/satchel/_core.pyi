@@ -29,6 +29,7 @@ __all__ = [
     "column_scores",
     "column_windows",
     "convert_messages",
+    "count_line_ends",
     "debug_build",
     "describe_json",
     "describe_message",
@@ -734,8 +735,11 @@ class WorkingSet:
     def columns(self) -> dict[str, Any]:
         """The same as numpy arrays by name, one entry per step."""
 
+def count_line_ends(data: bytes, /) -> int:
+    """How many lines end in these bytes."""
+
 def has_rows_of(head: bytes, file_format: str | None) -> bool:
-    """Whether a file that begins with these two lines or more has a conversation a line."""
+    """Whether a file that begins with these lines, at least two, has a conversation a line."""
 
 _Texts: TypeAlias = tuple[NDArray[np.int64], bytes]
 

@@ -33,6 +33,7 @@ mod keep;
 mod large;
 mod lint;
 mod lint_rules;
+mod long_list;
 mod page;
 mod prune;
 mod readers;

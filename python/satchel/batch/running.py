@@ -40,6 +40,8 @@ __all__ = ["Engine", "Progress", "inputs", "rewrite"]
 
 _WAITING: Final = 32 << 20
 """Bytes of units that may wait for a core or for their turn to be written."""
+_AHEAD: Final = 8
+"""Units per thread that may: work for as long as the disk takes to make a state safe."""
 
 _SAVE_S: Final = 1.0
 
@@ -289,8 +291,9 @@ class _Run:
                     if progress is not None:
                         progress(Progress(summary, total, time.monotonic() - began, now))
             if not state.is_done:
-                self._outputs.save(place, summary)
-                self._finish_parquet()
+                if self._staged is not None:
+                    self._outputs.save(place, summary)
+                    self._finish_parquet(self._staged)
                 self._outputs.save(place, summary, is_done=True)
         except BaseException:  # an interrupt too leaves a state to go on from
             # What cannot be written now was the reason, or is not worth hiding it.
@@ -327,13 +330,11 @@ class _Run:
         append("pages", output["pages"])
         self._outputs.mark()
 
-    def _finish_parquet(self) -> None:
+    def _finish_parquet(self, staged: Staged) -> None:
         """Makes the Parquet file of what was staged."""
-        if self._staged is None:
-            return
         part = self._outputs.part("records")
         made = part.with_name(part.name + ".parquet")
-        self._staged.write(part, made)
+        staged.write(part, made)
         self._outputs.take("records", made)
 
 
@@ -346,7 +347,7 @@ def _in_order(work: Iterator[Unit], threads: int) -> Iterator[tuple[Unit, Output
             for unit in work:
                 waiting.append((unit, pool.submit(unit.work)))
                 held += unit.size
-                while waiting and (len(waiting) > 2 * threads or held > _WAITING):
+                while waiting and (len(waiting) > _AHEAD * threads or held > _WAITING):
                     done, future = waiting.popleft()
                     yield done, future.result()
                     held -= done.size

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
-import numpy as np
-
 from satchel import _core
 from satchel._remote import is_remote, opened_remote, without_query
 from satchel.batch.arrow import Texts, needed, parquet_batches, text_columns
@@ -35,7 +33,8 @@ _PIECE: Final = 1 << 18
 _LONG: Final = 33 << 20
 """Bytes of one reading of what is not divided: memory of this size goes back at once when freed."""
 _STRETCH: Final = 1 << 19
-_LINE_FEED: Final = ord("\n")
+_PROBE: Final = 1 << 15
+"""Bytes of one look for the end of a line."""
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 _PARQUET: Final = b"PAR1"
@@ -89,7 +88,7 @@ class _Cutting:
         self._at_disk: Callable[[], int] = lambda: 0
 
     def units(self) -> Iterator[Unit]:
-        with _opened(self._source) as (stream, at_disk):
+        with _opened(self._source) as (stream, at_disk, is_plain):
             self._at_disk = at_disk
             pieces = [_read(stream, _HEAD, self._source)]
             if pieces[0].startswith(_PARQUET):
@@ -101,7 +100,9 @@ class _Cutting:
             head = b"".join(pieces) if b"\n" in pieces[-1] else b""
             if _core.has_rows_of(head, self._settings.file_format):
                 del pieces
-                yield from self._lines(head, stream)
+                yield from self._lines(
+                    self._cut(stream) if is_plain else self._unpacked(head, stream)
+                )
             else:
                 del head
                 yield self._whole(pieces, stream)
@@ -122,28 +123,47 @@ class _Cutting:
         told, self._told = now - self._told, now
         return Unit(self._name, work, after, size, told)
 
-    def _lines(self, head: bytes, stream: BinaryIO) -> Iterator[Unit]:
+    def _lines(self, stretches: Iterator[bytes]) -> Iterator[Unit]:
         offset, line = self._place.offset, self._place.line
-        # What a run before has written is read past.
-        past = offset
-        while past >= len(head) and head:
-            past -= len(head)
-            head = _read(stream, _PIECE, self._source)
-        if offset:
-            self._told = self._at_disk()
-        for stretch in self._stretches(head, past, stream):
-            ends = np.frombuffer(stretch, dtype=np.uint8) == _LINE_FEED
-            first, line = line, line + int(np.count_nonzero(ends))
+        for stretch in stretches:
+            first, line = line, line + _core.count_line_ends(stretch)
             offset += len(stretch)
             work = self._lines_work(stretch, first)
             yield self._unit(work, Place(self._place.file, offset, line), len(stretch))
 
-    def _stretches(self, piece: bytes, start: int, stream: BinaryIO) -> Iterator[bytes]:
-        """What follows byte ``start`` of a piece of the file, each byte copied once.
+    # A stretch goes to the end of the line in which a fixed number of bytes is reached, however the
+    # file is read.
 
-        A stretch goes to the end of the line in which a fixed number of bytes is reached, however
-        the file is read.
-        """
+    def _cut(self, stream: BinaryIO) -> Iterator[bytes]:
+        """The stretches of a file that can be read at any place: read once, nothing copied."""
+        start = self._told = self._place.offset
+        self._at_disk = lambda: start
+        while True:
+            size, found = _STRETCH - 1, -1
+            _seek(stream, start + size, self._source)
+            while found < 0 and (probe := _read(stream, _PROBE, self._source)):
+                found = probe.find(b"\n")
+                size += len(probe) if found < 0 else found + 1
+            _seek(stream, start, self._source)
+            stretch = _read(stream, size, self._source)
+            if not stretch:
+                return
+            start += len(stretch)
+            yield stretch
+
+    def _unpacked(self, head: bytes, stream: BinaryIO) -> Iterator[bytes]:
+        """The stretches of a stream that begins with ``head``, each byte copied once."""
+        past, piece = self._place.offset, head
+        # What a run before has written is read past.
+        while past >= len(piece) and piece:
+            past -= len(piece)
+            piece = _read(stream, _PIECE, self._source)
+        if self._place.offset:
+            self._told = self._at_disk()
+        return self._stretches(piece, past, stream)
+
+    def _stretches(self, piece: bytes, start: int, stream: BinaryIO) -> Iterator[bytes]:
+        """What follows byte ``start`` of a piece of the stream."""
         before: list[memoryview] = []
         size = 0
         while True:
@@ -225,22 +245,35 @@ def _read(stream: BinaryIO, size: int, source: str) -> bytes:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise file_error(source, "the gzip data is damaged") from error
     except OSError as error:
-        raise file_error(source, (error.strerror or "the data is damaged").lower()) from error
+        raise _unreadable(source, error) from error
+
+
+def _seek(stream: BinaryIO, place: int, source: str) -> None:
+    try:
+        stream.seek(place)
+    except OSError as error:
+        raise _unreadable(source, error) from error
+
+
+def _unreadable(source: str, error: OSError) -> InputError:
+    return file_error(source, (error.strerror or "the data is damaged").lower())
 
 
 @contextmanager
-def _opened(source: str) -> Generator[tuple[BinaryIO, Callable[[], int]]]:
-    """The unpacked bytes of a file, and how far it was read on the disk."""
+def _opened(source: str) -> Generator[tuple[BinaryIO, Callable[[], int], bool]]:
+    """The unpacked bytes of a file, how far it was read on the disk, if they are the file's own."""
     try:
         with opened_remote(source) if is_remote(source) else Path(source).open("rb") as raw:
             magic = raw.read(4)
             raw.seek(0)
             stream: BinaryIO = raw
+            is_plain = not is_remote(source)
             if magic.startswith(_GZIP):
-                stream = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+                stream, is_plain = cast("BinaryIO", gzip.GzipFile(fileobj=raw)), False
             elif magic == _ZSTD:
                 pyarrow = needed("zstd")
-                stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, "r"), "zstd")
-            yield stream, raw.tell
+                packed = pyarrow.PythonFile(raw, "r")
+                stream, is_plain = pyarrow.CompressedInputStream(packed, "zstd"), False
+            yield stream, raw.tell, is_plain
     except OSError as error:
         raise file_error(source, (error.strerror or "cannot be read").lower()) from error

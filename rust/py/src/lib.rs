@@ -82,7 +82,7 @@ mod _core {
     #[pymodule_export]
     use crate::resident::PyResident;
     #[pymodule_export]
-    use crate::rewrite::{PyRewriteReader, PyRewriter, has_rows_of};
+    use crate::rewrite::{PyRewriteReader, PyRewriter, count_line_ends, has_rows_of};
     #[pymodule_export]
     use crate::score::score_messages;
     #[pymodule_export]

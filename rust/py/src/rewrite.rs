@@ -37,6 +37,17 @@ pub(crate) fn has_rows_of(
     run(py, || Ok(has_rows(&head, format)))
 }
 
+/// How many lines end in these bytes.
+#[pyfunction]
+#[pyo3(signature = (data, /))]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "arguments as Python gives them"
+)]
+pub(crate) fn count_line_ends(data: PyBackedBytes) -> usize {
+    memchr::memchr_iter(b'\n', &data).count()
+}
+
 /// Texts one after the other, and where each begins.
 type Texts<'py> = (PyReadonlyArray1<'py, i64>, PyBackedBytes);
 

@@ -38,6 +38,7 @@ mod intercode;
 mod kimi;
 mod langchain;
 mod log;
+mod long_list;
 mod openhands;
 mod pi;
 mod request;

@@ -7,6 +7,7 @@
 
 use super::detect::{Kind, classify, is_message, is_row};
 use super::json::{Json, JsonError, TOO_NESTED, parse};
+use super::long_list::{LONG, LongList, Progress};
 use super::{Conversation, Format, Item, Problem, aider, exchange, request, row};
 
 /// Lines that may go by before one tells what the file is.
@@ -43,6 +44,8 @@ enum State {
     First(Record),
     /// One text over several lines: everything stays in the buffer.
     Document,
+    /// A list that begins with a long line, read so far.
+    Long(LongList),
     /// A record a line, what they are is not known yet.
     Untold(Vec<Record>),
     /// A record a line of a session.
@@ -128,7 +131,7 @@ impl Reader {
                 let found = exchange::cassette(records, self.format);
                 self.push_all(found, 1);
             }
-            State::Rows | State::Failed => {}
+            State::Rows | State::Long(_) | State::Failed => {}
         }
         std::mem::take(&mut self.items)
     }
@@ -136,7 +139,10 @@ impl Reader {
     // --- lines ----------------------------------------------------------------------------------
 
     fn read_lines(&mut self, is_end: bool) {
-        if matches!(self.state, State::Document) {
+        if matches!(self.state, State::Long(_)) {
+            self.read_long(is_end);
+        }
+        if matches!(self.state, State::Document | State::Long(_)) {
             return;
         }
         let buffer = std::mem::take(&mut self.buffer);
@@ -160,8 +166,57 @@ impl Reader {
         }
         self.buffer = buffer;
         self.buffer.drain(..from);
-        if !matches!(self.state, State::Document) {
-            self.searched = self.buffer.len();
+        if matches!(self.state, State::Document) {
+            return;
+        }
+        self.searched = self.buffer.len();
+        let is_long = !is_end && self.buffer.len() >= LONG && self.format != Some(Format::Aider);
+        if is_long && matches!(self.state, State::Start) && LongList::begins(&self.buffer) {
+            self.searched = 0;
+            self.state = State::Long(LongList::default());
+            self.read_lines(is_end);
+        }
+    }
+
+    /// Reads more of a long list; behind its end the file goes on as lines.
+    fn read_long(&mut self, is_end: bool) {
+        let State::Long(list) = &mut self.state else {
+            return;
+        };
+        if is_end {
+            // So that what is missing at the end is missing on the last line, not below it.
+            let end = self.buffer.trim_ascii_end().len();
+            self.buffer.truncate(end);
+        } else if !list.wants(self.buffer.len()) {
+            return;
+        }
+        let progress = list.read(&mut self.buffer);
+        let (lines, chars) = list.place();
+        let line = self.line;
+        let fault = match progress {
+            Progress::Open(_) if !is_end => return,
+            Progress::Open(fault) => fault,
+            Progress::Closed(items, end) => {
+                self.line += lines;
+                self.buffer.drain(..end);
+                let value = Json::List(items);
+                self.state = State::First(Record { line, value });
+                return;
+            }
+        };
+        self.line += lines;
+        let text = std::mem::take(&mut self.buffer);
+        let (at, message) = match std::str::from_utf8(&text) {
+            Ok(text) => not_json(text, fault, chars),
+            Err(error) => not_utf8(&text, error),
+        };
+        if message == TOO_NESTED {
+            return self.fail(TOO_NESTED);
+        }
+        self.state = State::Failed;
+        let problem = Problem::new(self.line + at, message);
+        if let Err(problem) = self.read_after_the_first(&text, Some(problem)) {
+            self.items.extend(problem.map(Err));
         }
     }
 
@@ -259,7 +314,7 @@ impl Reader {
                 self.items.push(Err(Problem::new(record.line, what)));
             }
             State::Rows => self.read_value(record),
-            State::Start | State::First(_) | State::Document | State::Failed => {}
+            State::Start | State::First(_) | State::Document | State::Long(_) | State::Failed => {}
         }
     }
 
@@ -339,7 +394,7 @@ impl Reader {
                 }
                 Err(problem) => problem,
             };
-            if self.has_records_after_the_first(text) {
+            if self.read_after_the_first(text, None).is_ok() {
                 return;
             }
             if self.format.is_some() || !aider::is_history(text) {
@@ -361,10 +416,15 @@ impl Reader {
         }
     }
 
-    /// Reads the text as JSON Lines whose first line is broken, if that is what it is.
-    fn has_records_after_the_first(&mut self, text: &[u8]) -> bool {
+    /// Reads the text as JSON Lines whose first line is broken, if that is what it is; `problem` says
+    /// how, if that is known, and comes back if the text is something else.
+    fn read_after_the_first(
+        &mut self,
+        text: &[u8],
+        problem: Option<Problem>,
+    ) -> Result<(), Option<Problem>> {
         let Some(end) = memchr::memchr(b'\n', text).map(|at| at + 1) else {
-            return false;
+            return Err(problem);
         };
         let (first, rest) = text.split_at(end);
         let second = rest
@@ -374,17 +434,20 @@ impl Reader {
             .and_then(|line| parsed(line).ok())
             .is_some_and(|value| classify(&value, self.format).is_some());
         if !holds_record {
-            return false;
+            return Err(problem);
         }
         self.state = State::Untold(Vec::new());
-        self.read_record(first);
+        match problem {
+            Some(problem) => self.items.push(Err(problem)),
+            None => self.read_record(first),
+        }
         self.line += 1;
         rest.clone_into(&mut self.buffer);
         let before = std::mem::take(&mut self.items);
         let after = self.finish();
         self.items = before;
         self.items.extend(after);
-        true
+        Ok(())
     }
 }
 
@@ -442,7 +505,7 @@ fn parsed(text: &[u8]) -> Result<Json, (usize, String)> {
     // So that what is missing at the end is missing on the last line, not below it.
     let text = text.trim_ascii_end();
     match std::str::from_utf8(text) {
-        Ok(text) => parse(text).map_err(|error| not_json(text, error)),
+        Ok(text) => parse(text).map_err(|error| not_json(text, error, 0)),
         Err(error) => Err(not_utf8(text, error)),
     }
 }
@@ -456,8 +519,9 @@ fn not_utf8(text: &[u8], error: std::str::Utf8Error) -> (usize, String) {
     (lines, "the text is not UTF-8".into())
 }
 
+/// `chars` stand before the text on its first line.
 #[cold]
-fn not_json(text: &str, error: JsonError) -> (usize, String) {
+fn not_json(text: &str, error: JsonError, chars: usize) -> (usize, String) {
     let bytes = text.as_bytes();
     let before = bytes.get(..error.at).unwrap_or(bytes);
     let lines = lines_before(bytes, error.at);
@@ -471,6 +535,7 @@ fn not_json(text: &str, error: JsonError) -> (usize, String) {
     let column = text
         .get(start..error.at)
         .map_or(0, |line| line.chars().count())
+        + if start == 0 { chars } else { 0 }
         + 1;
     let expected = error.expected;
     (

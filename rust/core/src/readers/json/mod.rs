@@ -15,8 +15,8 @@ use std::fmt::Write as _;
 use crate::error::Result;
 use crate::node::{MAX_DEPTH, Node, Shape, Text, Value, too_deep, write_json_chars};
 
-pub(super) use parse::TOO_NESTED;
 pub use parse::{JsonError, MAX_NESTING, parse};
+pub(super) use parse::{TOO_NESTED, parse_items};
 pub use text::JsonText;
 
 /// Longest integer, in digits: Python reads no longer one from text.

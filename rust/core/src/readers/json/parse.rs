@@ -1,6 +1,6 @@
 //! The parser: recursive descent over UTF-8, one pass, no look-back.
 
-use super::text::{pair, push_char, push_three};
+use super::text::{pair, push_char, push_unit};
 use super::{Json, JsonText};
 use crate::node::Text;
 
@@ -34,13 +34,7 @@ pub(in super::super) const TOO_NESTED: &str = "nested too deeply";
 /// assert_eq!(parse(r#""\ud83d""#).unwrap().to_json(), r#""\ud83d""#);
 /// ```
 pub fn parse(text: &str) -> Result<Json, JsonError> {
-    let mut parser = Parser {
-        text,
-        bytes: text.as_bytes(),
-        at: 0,
-        has_controls: has_controls(text.as_bytes()),
-        scratch: Vec::new(),
-    };
+    let mut parser = Parser::new(text);
     parser.skip_space();
     let value = parser.value(0)?;
     parser.skip_space();
@@ -58,7 +52,11 @@ struct Parser<'a> {
     /// string has to be searched for them.
     has_controls: bool,
     /// Where strings with escapes are put together.
-    scratch: Vec<u8>,
+    scratch: String,
+    /// What the open lists hold so far, those outside first: a list is made when its length is known.
+    items: Vec<Json>,
+    /// The same of the open objects.
+    entries: Vec<(Box<str>, Json)>,
 }
 
 /// A minimum over all bytes runs at the speed of memory.
@@ -96,7 +94,19 @@ fn plain_bytes(word: [u8; 8]) -> usize {
     special.trailing_zeros() as usize / 8
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            at: 0,
+            has_controls: has_controls(text.as_bytes()),
+            scratch: String::new(),
+            items: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+
     #[cold]
     fn error(&self, expected: &'static str) -> JsonError {
         JsonError {
@@ -243,69 +253,84 @@ impl Parser<'_> {
     fn escaped(&mut self, from: usize, stop: usize) -> Result<JsonText, JsonError> {
         let mut out = std::mem::take(&mut self.scratch);
         out.clear();
-        out.extend_from_slice(self.bytes.get(from..stop).unwrap_or_default());
+        out.push_str(self.slice(from, stop));
         self.at = stop;
-        loop {
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    let text = JsonText::from_slice(&out);
-                    self.scratch = out;
-                    return Ok(text);
-                }
-                Some(b'\\') => self.escape(&mut out)?,
-                Some(_) => return Err(self.error("no control character in a string")),
-                None => return Err(self.error("the end of a string")),
-            }
+        while !self.takes(b'"') {
+            let Some(char) = self.escape()? else {
+                return self.with_surrogates(from);
+            };
+            out.push(char);
             if self.peek() == Some(b'\\') {
                 continue;
             }
             let from = self.at;
             self.at = self.plain_until(from);
+            out.push_str(self.slice(from, self.at));
+        }
+        let text = out.as_str().into();
+        self.scratch = out;
+        Ok(text)
+    }
+
+    /// A string from its first byte on in which half of a surrogate pair stands alone: no UTF-8.
+    #[cold]
+    fn with_surrogates(&mut self, from: usize) -> Result<JsonText, JsonError> {
+        let mut out = Vec::new();
+        self.at = from;
+        loop {
+            let from = self.at;
+            self.at = self.plain_until(from);
             out.extend_from_slice(self.bytes.get(from..self.at).unwrap_or_default());
+            if self.takes(b'"') {
+                return Ok(JsonText::from_slice(&out));
+            }
+            if let Some(char) = self.escape()? {
+                push_char(&mut out, char);
+            } else {
+                push_unit(&mut out, self.unit(self.at));
+                self.at += 6;
+            }
         }
     }
 
-    fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    /// The character of the escape that must be here; `None`, and nothing is taken, if it is half of
+    /// a surrogate pair.
+    fn escape(&mut self) -> Result<Option<char>, JsonError> {
+        match self.peek() {
+            Some(b'\\') => {}
+            Some(_) => return Err(self.error("no control character in a string")),
+            None => return Err(self.error("the end of a string")),
+        }
         let char = match self.bytes.get(self.at + 1) {
-            Some(b'"') => b'"',
-            Some(b'\\') => b'\\',
-            Some(b'/') => b'/',
-            Some(b'b') => 8,
-            Some(b'f') => 12,
-            Some(b'n') => b'\n',
-            Some(b'r') => b'\r',
-            Some(b't') => b'\t',
-            Some(b'u') => return self.unicode(out),
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => return self.unicode(),
             _ => return Err(self.error("an escape")),
         };
-        out.push(char);
         self.at += 2;
-        Ok(())
+        Ok(Some(char))
     }
 
-    fn unicode(&mut self, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    fn unicode(&mut self) -> Result<Option<char>, JsonError> {
         let Some(unit) = self.unit(self.at) else {
             return Err(self.error("four hexadecimal digits"));
         };
-        match unit {
-            0..0x80 => out.push(unit as u8),
-            0x80..0x800 => {
-                out.extend_from_slice(&[0xC0 | (unit >> 6) as u8, 0x80 | (unit & 0x3F) as u8]);
-            }
-            0xD800..0xDC00 => {
-                let low = self.unit(self.at + 6);
-                if let Some(both) = low.and_then(|low| pair(unit, low)) {
-                    push_char(out, both);
-                    self.at += 6;
-                } else {
-                    push_three(out, unit);
-                }
-            }
-            _ => push_three(out, unit),
+        if let Some(char) = char::from_u32(u32::from(unit)) {
+            self.at += 6;
+            return Ok(Some(char));
         }
-        self.at += 6;
-        Ok(())
+        let low = self.unit(self.at + 6);
+        let both = low.and_then(|low| pair(unit, low));
+        if both.is_some() {
+            self.at += 12;
+        }
+        Ok(both)
     }
 
     /// The UTF-16 unit of the escape at `at`.
@@ -321,15 +346,16 @@ impl Parser<'_> {
 
     fn list(&mut self, depth: usize) -> Result<Json, JsonError> {
         self.open(depth)?;
-        let mut items = Vec::new();
         if self.takes(b']') {
-            return Ok(Json::List(items));
+            return Ok(Json::List(Vec::new()));
         }
+        let first = self.items.len();
         loop {
-            items.push(self.value(depth + 1)?);
+            let value = self.value(depth + 1)?;
+            self.items.push(value);
             self.skip_space();
             if self.takes(b']') {
-                return Ok(Json::List(items));
+                return Ok(Json::List(self.items.drain(first..).collect()));
             }
             if !self.takes(b',') {
                 return Err(self.error("',' or ']'"));
@@ -349,10 +375,10 @@ impl Parser<'_> {
 
     fn map(&mut self, depth: usize) -> Result<Json, JsonError> {
         self.open(depth)?;
-        let mut entries = Vec::new();
         if self.takes(b'}') {
-            return Ok(Json::Map(entries));
+            return Ok(Json::Map(Vec::new()));
         }
+        let first = self.entries.len();
         loop {
             if self.peek() != Some(b'"') {
                 return Err(self.error("a key in quotes"));
@@ -364,17 +390,19 @@ impl Parser<'_> {
             }
             self.skip_space();
             let value = self.value(depth + 1)?;
-            let equal = (entries.len() < FEW_KEYS)
-                .then(|| entries.iter_mut().find(|(name, _)| *name == key))
+            let before = self.entries.get_mut(first..).unwrap_or_default();
+            let equal = (before.len() < FEW_KEYS)
+                .then(|| before.iter_mut().find(|(name, _)| *name == key))
                 .flatten();
             match equal {
                 Some((_, old)) => *old = value,
-                None => entries.push((key, value)),
+                None => self.entries.push((key, value)),
             }
             self.skip_space();
             if self.takes(b'}') {
+                let entries: Vec<_> = self.entries.drain(first..).collect();
                 if entries.len() > FEW_KEYS {
-                    entries = without_equal_keys(entries);
+                    return Ok(Json::Map(without_equal_keys(entries)));
                 }
                 return Ok(Json::Map(entries));
             }
@@ -402,4 +430,49 @@ fn without_equal_keys(entries: Vec<(Box<str>, Json)>) -> Vec<(Box<str>, Json)> {
         kept.insert(key, value);
     }
     kept.into_iter().collect()
+}
+
+/// Reads the items of a list that may not be all there: how many bytes of `text` are done with, and
+/// what was missing behind them; `None` if the list ended there. `is_open` says whether its bracket
+/// was read before.
+pub(in super::super) fn parse_items(
+    text: &str,
+    items: &mut Vec<Json>,
+    is_open: &mut bool,
+) -> (usize, Option<JsonError>) {
+    let mut parser = Parser::new(text);
+    let mut done = 0;
+    let mut next = || -> Result<bool, JsonError> {
+        parser.skip_space();
+        if !*is_open {
+            if !parser.takes(b'[') {
+                return Err(parser.error("a value"));
+            }
+            *is_open = true;
+            done = parser.at;
+            parser.skip_space();
+        }
+        if items.is_empty() && parser.takes(b']') {
+            done = parser.at;
+            return Ok(false);
+        }
+        let value = parser.value(1)?;
+        parser.skip_space();
+        // Only what stands behind a number says that it is complete.
+        let is_last = parser.takes(b']');
+        if !is_last && !parser.takes(b',') {
+            return Err(parser.error("',' or ']'"));
+        }
+        items.push(value);
+        done = parser.at;
+        Ok(!is_last)
+    };
+    let end = loop {
+        match next() {
+            Ok(true) => {}
+            Ok(false) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    (done, end)
 }
