@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -129,10 +128,8 @@ class Outputs:
         Raises:
             InputError: ``invalid_file``; the state before stays.
         """
-        # A disk takes as long for one as for all of them.
-        with ThreadPoolExecutor(max_workers=len(self._files) or 1) as pool:
-            for _ in pool.map(self._sync, self._files):
-                pass
+        for name in self._files:
+            self._sync(name)
         state = {
             "version": _VERSION,
             "digest": self._digest,
