@@ -80,10 +80,15 @@ class Repairs:
         try:
             return self._build(given)
         except InputError as error:
-            if not self._may_mend(error):
+            # Events stand in the history as it was repaired, which may have more messages.
+            is_beyond = self._is_on and error.code == "invalid_event"
+            if not is_beyond and not self._may_mend(error):
+                raise
+            mended = self._mended(list(given))
+            if is_beyond and mended == given:
                 raise
         self.raw = list(given)
-        return self._build(self._mended(self.raw))
+        return self._build(mended)
 
     def append(self, core: _core.WorkingSet, messages: Iterable[Any]) -> _core.WorkingSet:
         """The working set with these messages; the same one, unless its past had to change."""

@@ -242,10 +242,15 @@ class SessionLog:
         else:
             # In pieces: each holds the interpreter while its messages are read. If a later one
             # fails, the working set knows more than the store, and is rebuilt.
-            self._is_certain = False
+            was_certain, self._is_certain = self._is_certain, False
             for start in range(0, len(messages), PIECE_MESSAGES):
                 piece = messages[start : start + PIECE_MESSAGES]
-                await self.run(partial(WorkingSet.append, messages=piece))
+                try:
+                    await self.run(partial(WorkingSet.append, messages=piece))
+                except InputError:
+                    # Refused as a whole.
+                    self._is_certain = was_certain and start == 0
+                    raise
         await self._write(entries)
         self._is_foreign, self._own_end = False, len(working_set)
         self._keys.update(entry.key for entry in entries if entry.key is not None)

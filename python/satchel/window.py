@@ -325,6 +325,9 @@ class Window:
                 message = f"{type(self).__name__!r} object has no attribute {name!r}"
                 raise AttributeError(message, name=name, obj=self)
             fields = self.__dict__
+            if "_figures" not in fields:
+                message = f"this {type(self).__name__!r} object was not made whole"
+                raise AttributeError(message, name=name, obj=self)
             # Of two threads that ask at once, both get the same.
             return fields.setdefault("report", Report.of(**fields["_figures"]))
 

@@ -406,6 +406,72 @@ def test_an_embedder_that_another_process_changed_is_noticed() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("diversity", [0.0, 0.3])
+def test_an_embedder_that_comes_back_is_at_home_again(diversity: float) -> None:
+    url, here = fresh_database(), (room(),)
+
+    def embedder(numbers: int) -> Any:
+        return CallableEmbedder(
+            lambda texts: [[float(len(one) % 7 + 1)] + [1.0] * (numbers - 1) for one in texts],
+            name=f"e{numbers}",
+            dimension=numbers,
+        )
+
+    async def reembed(numbers: int | None) -> None:
+        other = satchel.open_memory(url, embedder=None if numbers is None else embedder(numbers))
+        await other.reembed()
+        await other.close()
+
+    async def main() -> None:
+        ranking = Ranking(diversity=diversity)
+        async with satchel.open_memory(url, embedder=embedder(8), ranking=ranking) as memory:
+            await memory.remember(here, ["tea cup", "boat house", "violin"])
+            before = [one.item.text for one in await memory.recall(here, "tea", k=2)]
+            for numbers in (16, None):
+                await reembed(numbers)
+                for _ in range(2):
+                    with pytest.raises(StoreError) as raised:
+                        await memory.recall(here, "tea", k=2)
+                    assert raised.value.code == "embedder_mismatch"
+                await reembed(8)
+                for _ in range(2):
+                    found = await memory.recall(here, "tea", k=2)
+                    assert [one.item.text for one in found] == before
+
+    run(main())
+
+
+def test_a_recall_that_is_cancelled_hides_nothing() -> None:
+    url, here = of_these_tests(), (room(),)
+    fresh = [{"text": f"fresh word{number}"} for number in range(4_500)]
+
+    async def main() -> None:
+        async with opened(url, max_bytes=2**26) as memory, opened(url) as other:
+            await other.remember(
+                here, [{"text": f"old number{n}", "key": f"k{n}"} for n in range(300)]
+            )
+            assert await memory.recall(here, "number5")
+            assert held(memory, here) == 300
+            # Rows that were there before change last, and are read first.
+            await other.remember(
+                here, [{**one, "key": f"k{n}"} if n < 300 else one for n, one in enumerate(fresh)]
+            )
+            cancelled, patience_s = 0, 0.01
+            while True:
+                try:
+                    await asyncio.wait_for(memory.recall(here, "word4400", k=3), patience_s)
+                except TimeoutError:
+                    cancelled, patience_s = cancelled + 1, patience_s * 1.3
+                else:
+                    break
+            assert cancelled
+            for number in range(0, 4_500, 250):
+                found = await memory.recall(here, f"word{number}", k=3)
+                assert f"fresh word{number}" in [one.item.text for one in found]
+
+    run(main())
+
+
 # --- the tables -----------------------------------------------------------------------------------
 
 

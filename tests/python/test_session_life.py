@@ -1,10 +1,13 @@
 """The life of a session object: closed, opened again, and what another user makes of its id."""
 
+# The working set of a session is seen by its parts.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -177,3 +180,65 @@ def test_an_append_at_which_levels_fall_leaves_the_loop_alone() -> None:
     assert slow
     assert all(here not in threads for threads in slow)
     assert any(here in threads for threads in by_append[1:-1])
+
+
+def test_a_refused_append_near_the_trigger_changes_nothing() -> None:
+    async def work() -> None:
+        def count(text: str) -> int:
+            if "refuse" in text:
+                raise ValueError
+            return len(text) // 4
+
+        session = satchel.open_session(
+            MemoryStore(), session_id="s", model="gpt-4o", budget=3_000, counter=count
+        )
+        async with session:
+            core = session._log.working_set._era.core
+            newest: dict[str, Any] = {}
+            while not core.may_compact_within(900):
+                newest = {"role": "user", "content": "remark " + "word " * 150}
+                await session.append(newest)
+            before = await session.messages()
+            assert before[-1] is newest
+            for _ in range(2):
+                with pytest.raises(InputError):
+                    await session.append({"role": "user", "content": "refuse " * 130})
+                after = await session.messages()
+                assert all(one is other for one, other in zip(before, after, strict=True))
+
+    asyncio.run(work())
+
+
+DAMAGED: Final[dict[str, list[Any]]] = {
+    "an orphaned result": [
+        {"role": "assistant", "content": "a"},
+        {"role": "tool", "tool_call_id": "zz", "content": "x"},
+    ],
+    "a call without a result": [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+            ],
+        },
+        {"role": "user", "content": 7},
+    ],
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_repaired_session_with_events_opens_again(name: str) -> None:
+    async def work() -> None:
+        store = MemoryStore()
+        async with session_of(store) as session:
+            for message in DAMAGED[name]:
+                await session.append([message])
+            await session.pin(0)
+            before = await session.window(open_calls="synthesize")
+        async with session_of(store) as again:
+            after = await again.window(open_calls="synthesize")
+            assert after.messages == before.messages
+            assert len(await again.events()) == len(before.events)
+
+    asyncio.run(work())

@@ -106,3 +106,41 @@ fn lines_behind_a_long_list_are_read() {
         .collect();
     assert_eq!(lines, [2, 3]);
 }
+
+#[test]
+fn what_follows_on_its_line_is_an_error() {
+    let row = "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}\n";
+    let list = messages() + "]";
+    for tail in ["]", " x", "}", "\u{b}", "[1]", " {\"messages\": []}", "  1"] {
+        let spaces = tail.len() - tail.trim_start_matches(' ').len();
+        let column = list.chars().count() + spaces + 1;
+        let expected = format!("not valid JSON: expected the end (column {column})");
+        for rows in [0, 2] {
+            let whole = format!("{list}{tail}\n{}", row.repeat(rows));
+            for piece in [1 << 20, list.len(), whole.len()] {
+                let items = found(whole.as_bytes(), piece);
+                assert_eq!(items.len(), 1 + rows, "{tail:?}");
+                let problem = items[0].as_ref().unwrap_err();
+                assert_eq!(problem.line, Some(1));
+                assert_eq!(problem.message, expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_list_over_several_lines_is_all_of_its_file() {
+    let row = "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}]}\n";
+    let list = messages() + "\n]";
+    let items = found(format!("{list} \n\n").as_bytes(), 1 << 20);
+    assert_eq!(items.len(), 1);
+    assert!(items[0].is_ok());
+    let items = found(format!("{list}\n{row}").as_bytes(), 1 << 20);
+    let problem = items[0].as_ref().unwrap_err();
+    assert_eq!(problem.line, Some(3));
+    assert_eq!(
+        problem.message,
+        "not valid JSON: expected the end (column 1)"
+    );
+    assert_eq!(items.len(), 1);
+}

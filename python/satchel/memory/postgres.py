@@ -100,7 +100,9 @@ class PostgresMemories:
     async def footing(self) -> Footing | None:
         """See `MemoryBackend.footing`."""
         async with self._reading() as db:
-            return await self._footing(db)
+            found = await self._footing(db)
+        self._scopes.check(found)
+        return found
 
     async def settle(self, footing: Footing) -> Footing:
         """See `MemoryBackend.settle`."""
@@ -216,7 +218,7 @@ class PostgresMemories:
     async def candidates(self, scope: Scope, filters: Filter, query: Query) -> Candidates:
         """See `MemoryBackend.candidates`."""
         held = self._scopes.get(scope)
-        if held is not None:
+        if held is not None and held.knows(query):
             return await held.candidates(filters, query)
         passing, values = filter_clause(filters)
         given: dict[str, Any] = {

@@ -24,7 +24,7 @@ from satchel.memory.item import KINDS
 from satchel.memory.namespaces import path_end, paths_above
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from satchel.memory.backend import Filter, Query
@@ -46,7 +46,8 @@ MARKER: Final = """
 the number of its transaction. The server's start tells a database apart that was set back."""
 
 _OVERVIEW: Final = f"""
-    SELECT m.marker, f.analyser, f.embedder, f.dimension, s.path, s.items, s.terms, s.xmin::text
+    SELECT m.marker, extract(epoch FROM pg_postmaster_start_time())::float8, f.analyser,
+    f.embedder, f.dimension, s.path, s.items, s.terms, s.xmin::text
     FROM ({MARKER}) AS m (marker) LEFT JOIN satchel_memory_footing AS f ON true
     LEFT JOIN satchel_memory_sizes AS s ON s.path >= %(start)s AND s.path < %(end)s
 """  # noqa: S608 - SQL of ours
@@ -106,6 +107,8 @@ class Held:
         resident: its rows.
         marker: its marker, read before its rows; empty before the first time.
         footing: the footing, likewise.
+        started: when the server started: one that did so since may have been set back, and gives
+            numbers of transactions out again.
         paths: the namespaces that have rows.
         is_stale: whether this process has written to it since.
         bytes: of memory, about.
@@ -116,6 +119,7 @@ class Held:
     resident: _core.Resident = field(default_factory=_core.Resident)
     marker: str = ""
     footing: Footing | None = None
+    started: float = 0.0
     paths: dict[bytes, _Path] = field(default_factory=dict[bytes, _Path])
     is_stale: bool = True
     bytes: int = 0
@@ -125,6 +129,11 @@ class Held:
         """See `MemoryBackend.statistics`."""
         items, length, holding = self.resident.statistics(list(terms))
         return Statistics(items, length, holding, self.footing)
+
+    def knows(self, query: Query) -> bool:
+        """Whether the query's vector is of the length of those here."""
+        length = 0 if self.footing is None else self.footing.dimension or 0
+        return query.vector is None or len(query.vector) == length
 
     async def candidates(self, filters: Filter, query: Query) -> Candidates:
         """See `MemoryBackend.candidates`."""
@@ -219,6 +228,12 @@ class Columns:
         if held is not None and held.marker == seen.marker:
             await self._take_in(held)
 
+    def check(self, footing: Footing | None) -> None:
+        """Lets go of scopes that were read with another footing."""
+        for held in list(self._held.values()):
+            if held.footing != footing:
+                self.drop(held.scope)
+
     def touch(self, paths: Iterable[bytes]) -> None:
         """Notes that this process has written to these namespaces."""
         for held in self._around(paths):
@@ -307,48 +322,63 @@ class Columns:
             if held.marker != before and not held.is_stale:
                 return True  # somebody else did, meanwhile
             held.is_stale = False
-            scope = {"start": held.scope.start, "end": held.scope.end}
-            async with self._reading() as db:
-                overview = await _rows(db, _OVERVIEW, scope)
-                marker, analyser, embedder, dimension = overview[0][:4]
-                footing = None if analyser is None else Footing(analyser, embedder, dimension)
-                found = {row[4]: row[5:] for row in overview if row[4] is not None}
-                items = sum(row[0] for row in found.values())
-                terms = sum(row[1] for row in found.values())
-                figures = Statistics(items, terms, np.zeros(0, np.int64))
-                if self._need(footing, figures, len(found)) > self._max_bytes or (
-                    held.marker and footing != held.footing
-                ):
-                    return False
-                held.footing = footing
-                gone = [path for path in held.paths if path not in found]
-                if gone:
-                    held.resident.retain(gone, [])
-                    for path in gone:
-                        del held.paths[path]
-                changed = {
-                    path: held.paths.get(path) or _Path("", -1)
-                    for path, (_, _, transaction) in found.items()
-                    if path not in held.paths or held.paths[path].transaction != transaction
-                }
-                if changed:
-                    since = {path: one.last for path, one in changed.items()}
-                    async for rows in _pieces(db, since, dimension, items - len(held.resident)):
+            try:
+                return await self._read_anew(held)
+            except BaseException:
+                # Part of it may be there, and a thread may still be putting rows into it.
+                if self._held.get(held.scope) is held:
+                    self.drop(held.scope)
+                raise
+
+    async def _read_anew(self, held: Held) -> bool:
+        """As `_taken_in`; if it does not end, what is held is of no use any more."""
+        scope = {"start": held.scope.start, "end": held.scope.end}
+        async with self._reading() as db:
+            overview = await _rows(db, _OVERVIEW, scope)
+            marker, started, analyser, embedder, dimension = overview[0][:5]
+            footing = None if analyser is None else Footing(analyser, embedder, dimension)
+            found = {row[5]: row[6:] for row in overview if row[5] is not None}
+            items = sum(row[0] for row in found.values())
+            terms = sum(row[1] for row in found.values())
+            figures = Statistics(items, terms, np.zeros(0, np.int64))
+            is_other = (footing, started) != (held.footing, held.started)
+            is_large = self._need(footing, figures, len(found)) > self._max_bytes
+            if is_large or (held.marker and is_other):
+                return False
+            held.footing, held.started = footing, started
+            gone = [path for path in held.paths if path not in found]
+            if gone:
+                held.resident.retain(gone, [])
+                for path in gone:
+                    del held.paths[path]
+            changed = {
+                path: held.paths.get(path) or _Path("", -1)
+                for path, (_, _, transaction) in found.items()
+                if path not in held.paths or held.paths[path].transaction != transaction
+            }
+            if changed:
+                since = {path: one.last for path, one in changed.items()}
+                pieces = _pieces(db, since, dimension, items - len(held.resident))
+                async with contextlib.aclosing(pieces):
+                    async for rows in pieces:
                         await _put(held.resident, rows, dimension or 0)
                         for row in rows:
                             one = changed[row[1]]
                             one.last = max(one.last, row[12])
-                    paths = list(changed)
-                    counts = zip(paths, held.resident.counts(paths), strict=True)
-                    fewer = [path for path, count in counts if count != found[path][0]]
-                    if fewer:
-                        sql = "SELECT number FROM satchel_memories WHERE path = ANY(%(paths)s)"
-                        left = await _rows(db, sql, {"paths": fewer})
-                        held.resident.retain(fewer, [row[0] for row in left])
-            for path, one in changed.items():
-                one.transaction = found[path][2]
-                held.paths[path] = one
-            held.marker = marker
+                paths = list(changed)
+                counts = zip(paths, held.resident.counts(paths), strict=True)
+                fewer = [path for path, count in counts if count != found[path][0]]
+                if fewer:
+                    sql = "SELECT number FROM satchel_memories WHERE path = ANY(%(paths)s)"
+                    left = await _rows(db, sql, {"paths": fewer})
+                    held.resident.retain(fewer, [row[0] for row in left])
+                    counts = zip(fewer, held.resident.counts(fewer), strict=True)
+                    if any(count < found[path][0] for path, count in counts):
+                        return False  # which ones, only reading all of them can tell
+        for path, one in changed.items():
+            one.transaction = found[path][2]
+            held.paths[path] = one
+        held.marker = marker
         return True
 
     def _need(self, footing: Footing | None, figures: Statistics, paths: int) -> int:
@@ -362,7 +392,7 @@ async def _pieces(
     since: dict[bytes, int],
     dimension: int | None,
     expected: int,
-) -> AsyncIterator[list[Any]]:
+) -> AsyncGenerator[list[Any]]:
     """What changed in namespaces since a change of each: one snapshot, piece by piece."""
     vector = ", vector_send(m.vector)" if dimension else ""
     sql = (

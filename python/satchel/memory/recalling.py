@@ -109,6 +109,9 @@ class Recall:
         candidates = await self._backend.candidates(scope, filters, wanted)
         if not must_hold:
             candidates = replace(candidates, seen=None)
+        is_seen = candidates.seen is not None
+        if self._ranking.diversity and is_seen and await self._items(candidates, []) is None:
+            return None  # vectors are read as they are now, which may not be what was searched
         if not len(candidates.numbers):
             # That there is nothing must still hold too.
             holds = candidates.seen is None or await self._items(candidates, []) is not None

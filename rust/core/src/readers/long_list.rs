@@ -17,6 +17,8 @@ pub(super) struct LongList {
     /// Lines and characters on the last of them before what is not read yet.
     lines: usize,
     chars: usize,
+    /// Whether the bracket that closes it was read.
+    is_closed: bool,
     /// Bytes that there must be before it is looked at again, as long as an item is not complete.
     least: usize,
 }
@@ -26,7 +28,8 @@ pub(super) struct LongList {
 pub(super) enum Progress {
     /// It goes on, or is broken: more bytes would tell.
     Open(JsonError),
-    /// It is complete, and ended before this byte.
+    /// It is complete, and nothing else stands on its line, which ends before this byte; nor, if
+    /// it has several lines, in what there is.
     Closed(Vec<Json>, usize),
 }
 
@@ -41,8 +44,11 @@ impl LongList {
         bytes >= self.least
     }
 
-    /// Reads items and takes their bytes out of the buffer.
-    pub(super) fn read(&mut self, buffer: &mut Vec<u8>) -> Progress {
+    /// Reads items and takes their bytes out of the buffer. Without `is_end` more bytes may come.
+    pub(super) fn read(&mut self, buffer: &mut Vec<u8>, is_end: bool) -> Progress {
+        if self.is_closed {
+            return self.read_behind(buffer, is_end);
+        }
         let text = match std::str::from_utf8(buffer) {
             Ok(text) => text,
             Err(error) => {
@@ -62,7 +68,11 @@ impl LongList {
         };
         self.chars += line.chars().count();
         match end {
-            None => Progress::Closed(std::mem::take(&mut self.items), read),
+            None => {
+                self.is_closed = true;
+                buffer.drain(..read);
+                self.read_behind(buffer, is_end)
+            }
             Some(error) => {
                 buffer.drain(..read);
                 // What is not complete is read from its beginning again: not with every few bytes.
@@ -73,6 +83,31 @@ impl LongList {
                 })
             }
         }
+    }
+
+    /// Looks at what follows the list: on its line, or in the file if it has several lines.
+    fn read_behind(&mut self, buffer: &[u8], is_end: bool) -> Progress {
+        let line = match self.lines {
+            0 => memchr::memchr(b'\n', buffer),
+            _ => None,
+        };
+        let end = line.unwrap_or(buffer.len());
+        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+        let more = buffer.iter().take(end).position(|byte| !is_blank(byte));
+        if more.is_none() && (is_end || line.is_some()) {
+            return Progress::Closed(std::mem::take(&mut self.items), end);
+        }
+        // What is wrong is told with all that follows, so there is nothing to look at before.
+        self.least = if more.is_some() { usize::MAX } else { 0 };
+        Progress::Open(JsonError {
+            at: more.unwrap_or(end),
+            expected: "the end",
+        })
+    }
+
+    /// Whether lines behind it can be no records: it is complete, over several lines.
+    pub(super) fn is_document(&self) -> bool {
+        self.is_closed && self.lines > 0
     }
 
     /// Lines before what is not read yet, and characters before it on its line.

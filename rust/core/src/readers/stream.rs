@@ -190,8 +190,9 @@ impl Reader {
         } else if !list.wants(self.buffer.len()) {
             return;
         }
-        let progress = list.read(&mut self.buffer);
+        let progress = list.read(&mut self.buffer, is_end);
         let (lines, chars) = list.place();
+        let is_document = list.is_document();
         let line = self.line;
         let fault = match progress {
             Progress::Open(_) if !is_end => return,
@@ -215,6 +216,9 @@ impl Reader {
         }
         self.state = State::Failed;
         let problem = Problem::new(self.line + at, message);
+        if is_document {
+            return self.items.push(Err(problem));
+        }
         if let Err(problem) = self.read_after_the_first(&text, Some(problem)) {
             self.items.extend(problem.map(Err));
         }
