@@ -8,11 +8,12 @@ the history before it is packed, a window after it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from satchel import _core
 from satchel._arguments import one_of
-from satchel.errors import InputError
+from satchel.errors import InputError, SatchelError
 from satchel.linting import lint, traits_of
 
 if TYPE_CHECKING:
@@ -80,14 +81,20 @@ class Repairs:
         try:
             return self._build(given)
         except InputError as error:
-            # Events stand in the history as it was repaired, which may have more messages.
-            is_beyond = self._is_on and error.code == "invalid_event"
-            if not is_beyond and not self._may_mend(error):
+            if self._is_on and error.code == "invalid_event":
+                # Events stand in the history as it was repaired, which may have more messages.
+                raw = list(given)
+                mended = raw
+                with suppress(SatchelError):
+                    mended = self._mended(raw)
+                if len(mended) <= len(raw):
+                    raise
+            elif self._may_mend(error):
+                raw = list(given)
+                mended = self._mended(raw)
+            else:
                 raise
-            mended = self._mended(list(given))
-            if is_beyond and mended == given:
-                raise
-        self.raw = list(given)
+        self.raw = raw
         return self._build(mended)
 
     def append(self, core: _core.WorkingSet, messages: Iterable[Any]) -> _core.WorkingSet:
