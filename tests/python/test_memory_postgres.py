@@ -456,7 +456,7 @@ def test_a_recall_that_is_cancelled_hides_nothing() -> None:
             await other.remember(
                 here, [{**one, "key": f"k{n}"} if n < 300 else one for n, one in enumerate(fresh)]
             )
-            cancelled, patience_s = 0, 0.01
+            cancelled, patience_s = 0, 0.002
             while True:
                 try:
                     await asyncio.wait_for(memory.recall(here, "word4400", k=3), patience_s)
