@@ -652,4 +652,5 @@ fn an_append_at_which_levels_fall_is_foreseen() {
     assert!(fell > 0);
     assert!(foreseen < messages.len() / 2, "{foreseen}");
     assert!(set.may_compact_within(1_500));
+    assert!(set.may_compact_within(u64::MAX));
 }

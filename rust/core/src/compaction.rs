@@ -117,7 +117,7 @@ fn pressure<T: Text>(
     more: u64,
 ) -> Option<Pressure> {
     let room = settings.room();
-    let total = settings.base_tokens() + plan.history_tokens + more;
+    let total = (settings.base_tokens() + plan.history_tokens).saturating_add(more);
     let own = total - plan.automatic_tokens();
     let policy = &settings.policy;
     let is_due = is_crowded(plan, transcript, settings)
