@@ -115,8 +115,10 @@ class WorkingSet:
         events: Iterable[Mapping[str, Any]],
         system: object,
         tools: Sequence[Any] | None,
+        *,
+        checkpoint: str | None = None,
     ) -> None:
-        """Folds the log as it is."""
+        """Folds the log as it is; with a ``checkpoint``, even an empty one, it keeps them."""
         self._assembler = assembler
         self._joined: tuple[Any, Any, Any] = (None, None, None)
         self._system = system
@@ -132,7 +134,7 @@ class WorkingSet:
         self._past: list[Era] = []
         parts = list(by_dialect(self._events))
         if len(parts) == 1:
-            self._era = self._opened(parts[0], messages)
+            self._era = self._opened(parts[0], messages, checkpoint=checkpoint)
         else:
             self._open_parts(parts, list(messages))
             return
@@ -160,6 +162,7 @@ class WorkingSet:
         events: Sequence[Mapping[str, Any]],
         messages: Iterable[Any],
         opening: Opening | None = None,
+        checkpoint: str | None = None,
     ) -> Era:
         """The era that begins where the newest of the past ones ends, with its ``opening``."""
         assembler = self._assembler
@@ -175,6 +178,8 @@ class WorkingSet:
                 summary=before.summary,
             )
 
+        checkpoints = [] if checkpoint is None else ["", checkpoint]
+
         def build(history: Iterable[Any]) -> _core.WorkingSet:
             # What was counted by another assembler's counter is counted by it again.
             first = self._named_counters(era.events[:1])
@@ -186,6 +191,8 @@ class WorkingSet:
                 json.dumps([*era.handed_on_events(), *later]),
                 [assembler.counter, *self._named_counters(era.events)],
                 era.gone,
+                # Of the messages as they were stored: a history that is repaired is another one.
+                checkpoints.pop() if checkpoints else None,
             )
 
         era.repairs = Repairs(
@@ -207,11 +214,21 @@ class WorkingSet:
         events: tuple[Mapping[str, Any], ...],
         system: object,
         tools: Sequence[Any] | None,
+        *,
+        checkpoint: str | None = None,
     ) -> WorkingSet:
         """The working set of a pickle: settings that events changed are not changed back."""
         working_set = cls.__new__(cls)
-        working_set._open(assembler, messages, events, system, tools)  # noqa: SLF001 - its own
+        working_set._open(  # noqa: SLF001 - its own
+            assembler, messages, events, system, tools, checkpoint=checkpoint
+        )
         return working_set
+
+    def _new_checkpoint(self, known: int) -> tuple[int, str] | None:
+        """The newest checkpoint and the number of its compaction, if that is not ``known``."""
+        if self._past or self._era.repairs.raw is not None:
+            return None
+        return self._era.core.checkpoint(known)
 
     def _note(self, event: Mapping[str, Any]) -> None:
         if event["kind"] == "summary":

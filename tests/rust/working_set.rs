@@ -156,7 +156,7 @@ pub fn clearings() -> impl Strategy<Value = Clearing> {
     )
 }
 
-fn policies() -> impl Strategy<Value = Policy> {
+pub fn policies() -> impl Strategy<Value = Policy> {
     let strategy = prop_oneof![
         4 => Just((Choice::Adaptive, None)),
         1 => (1u32..12).prop_map(|most| (Choice::SlidingWindow, Some(most))),
