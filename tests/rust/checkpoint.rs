@@ -5,7 +5,7 @@ use satchel_core::dialect::Dialect;
 use satchel_core::event::{Event, EventKind, SettingsChange, Summary};
 use satchel_core::message::Message;
 use satchel_core::policy::Policy;
-use satchel_core::working_set::{WindowFigures, WorkingSet};
+use satchel_core::working_set::{Checkpoint, WindowFigures, WorkingSet};
 use serde_json::Value as Json;
 
 use crate::histories::{Act, acts};
@@ -153,7 +153,7 @@ proptest! {
         resumed.replay(before, &events).unwrap();
         prop_assert!(!resumed.is_resuming(), "{json}");
         prop_assert!(resumed.resumed().is_some());
-        prop_assert_eq!(resumed.checkpoint().map(|one| one.to_json()), Some(json));
+        prop_assert_eq!(resumed.checkpoint().map(Checkpoint::to_json), Some(json));
         same(&mut set, &mut resumed, &messages[..=cut])?;
         for (index, message) in messages.iter().enumerate().skip(cut + 1) {
             let mut others = Vec::new();

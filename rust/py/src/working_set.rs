@@ -15,7 +15,7 @@ use satchel_core::node::{Text, Value};
 use satchel_core::page::select_lines;
 use satchel_core::shrink::with_text;
 use satchel_core::strategy::price::Rewrite;
-use satchel_core::working_set::{Gone, Page, WorkingSet, parse_pointer};
+use satchel_core::working_set::{Checkpoint, Gone, Page, WorkingSet, parse_pointer};
 
 use crate::counter::PyCounter;
 use crate::describe::kind_name;
@@ -108,6 +108,7 @@ impl PyWorkingSet {
         counter, settings, messages, events, counters=Vec::new(), opening=None, checkpoint=None
     ))]
     #[allow(
+        clippy::needless_pass_by_value,
         clippy::too_many_arguments,
         reason = "arguments as Python gives them: the parts of a log"
     )]
@@ -306,10 +307,7 @@ impl PyWorkingSet {
     /// Number of the newest checkpoint's compaction; 0 if there is none.
     fn checkpointed(&self) -> PyResult<u32> {
         let state = self.lock()?;
-        Ok(state
-            .set
-            .checkpoint()
-            .map_or(0, |newest| newest.compactions()))
+        Ok(state.set.checkpoint().map_or(0, Checkpoint::compactions))
     }
 
     /// Raw messages before the checkpoint from which the fold went on.
