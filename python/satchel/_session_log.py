@@ -291,7 +291,7 @@ class SessionLog:
             return
         if self._working_set._era.core.checkpointed() in (0, known):  # noqa: SLF001 - as above
             return
-        found = await self.run(lambda working_set: working_set._new_checkpoint(known))  # noqa: SLF001 - as above
+        found = await self.run(lambda working_set: working_set._era.new_checkpoint(known))  # noqa: SLF001 - as above
         if found is not None:
             self._checkpointed, fold = found
             await write_checkpoint(self.store, info, fold)

@@ -31,6 +31,7 @@ from satchel._log_events import (
     FIXED,
     binds_reasoning,
     by_dialect,
+    differing,
     fixed_tokens,
     plain_event,
     with_figures_of_model,
@@ -121,8 +122,7 @@ class WorkingSet:
         """Folds the log as it is; with a ``checkpoint``, even an empty one, it keeps them."""
         self._assembler = assembler
         self._joined: tuple[Any, Any, Any] = (None, None, None)
-        self._system = system
-        self._tools = tools
+        self._system, self._tools = system, tools
         if not isinstance(cast("object", events), Iterable):
             message = f"events must be an iterable of events, not {type(events).__name__}"
             raise InputError(message, code="invalid_value")
@@ -167,7 +167,7 @@ class WorkingSet:
         """The era that begins where the newest of the past ones ends, with its ``opening``."""
         assembler = self._assembler
         if not self._past:
-            era = Era(events)
+            era = Era(events, checkpoint=checkpoint)
         else:
             before = self._past[-1]
             era = Era(
@@ -177,8 +177,6 @@ class WorkingSet:
                 closed=before.rows(),
                 summary=before.summary,
             )
-
-        checkpoints = [] if checkpoint is None else ["", checkpoint]
 
         def build(history: Iterable[Any]) -> _core.WorkingSet:
             # What was counted by another assembler's counter is counted by it again.
@@ -191,8 +189,7 @@ class WorkingSet:
                 json.dumps([*era.handed_on_events(), *later]),
                 [assembler.counter, *self._named_counters(era.events)],
                 era.gone,
-                # Of the messages as they were stored: a history that is repaired is another one.
-                checkpoints.pop() if checkpoints else None,
+                era.checkpoint(),
             )
 
         era.repairs = Repairs(
@@ -223,12 +220,6 @@ class WorkingSet:
             assembler, messages, events, system, tools, checkpoint=checkpoint
         )
         return working_set
-
-    def _new_checkpoint(self, known: int) -> tuple[int, str] | None:
-        """The newest checkpoint and the number of its compaction, if that is not ``known``."""
-        if self._past or self._era.repairs.raw is not None:
-            return None
-        return self._era.core.checkpoint(known)
 
     def _note(self, event: Mapping[str, Any]) -> None:
         if event["kind"] == "summary":
@@ -689,22 +680,15 @@ class WorkingSet:
 
     def _settle(self, wanted: Mapping[str, Any]) -> None:
         """Makes an event of every wanted setting that differs from the one in force."""
-        changed = self._differing(wanted)
+        changed = differing(wanted, self._said)
         if "dialect" in changed:
             # What system and tools take is only known once instructions of the log moved there.
             changed = {key: value for key, value in changed.items() if key not in FIXED}
         elif self._era.system is not None:
-            changed = self._differing({**wanted, **self._fixed_tokens(self._counter())})
+            changed = differing({**wanted, **self._fixed_tokens(self._counter())}, self._said)
         if changed:
             event = {"at": len(self), "kind": "settings", **changed}
             self._fold(event, is_converted=False)
-
-    def _differing(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            key: value
-            for key, value in wanted.items()
-            if key not in ("kind", "at") and self._said.get(key) != value
-        }
 
 
 def _checked_assembler(assembler: object) -> Assembler:
