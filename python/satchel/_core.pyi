@@ -672,7 +672,8 @@ class WorkingSet:
 
     ``settings`` is event 0 and ``events`` the list of further ones, as JSON; ``counters`` are those
     that settings among them name; ``opening`` says how many messages another working set handed on,
-    and what was gone from it: steps, tokens, the note.
+    and what was gone from it: steps, tokens, the note. With ``checkpoint``, which may be empty,
+    checkpoints are kept, and the fold goes on from that one if it is of this log.
     """
 
     def __new__(
@@ -683,7 +684,14 @@ class WorkingSet:
         events: str,
         counters: list[Counter] = ...,
         opening: tuple[int, tuple[int, int, str] | None] | None = None,
+        checkpoint: str | None = None,
     ) -> WorkingSet: ...
+    def checkpoint(self, known: int) -> tuple[int, str] | None:
+        """The number of the newest checkpoint's compaction, if not ``known``, and its JSON."""
+    def checkpointed(self) -> int:
+        """The number of the newest checkpoint's compaction; 0 if there is none."""
+    def resumed(self) -> int | None:
+        """Raw messages before the checkpoint that the fold went on from; None without one."""
     def hand_on(
         self,
     ) -> tuple[list[tuple[int, int, str, bool, bool, list[Any]]], tuple[int, int, str] | None]:

@@ -74,6 +74,7 @@ class Era:
 
     __slots__ = (
         "_carried",
+        "_checkpoints",
         "_kept",
         "_lefts",
         "_levels",
@@ -103,7 +104,10 @@ class Era:
         opening: Opening | None = None,
         closed: list[StepReport] | None = None,
         summary: Mapping[str, Any] | None = None,
+        checkpoint: str | None = None,
     ) -> None:
+        # Of the messages as they were stored: a history that is repaired is another one.
+        self._checkpoints: Final = [] if checkpoint is None else ["", checkpoint]
         # Of the era before; ``summary`` goes on from it.
         self._carried: Final = summary
         self.summary = summary
@@ -199,6 +203,17 @@ class Era:
         except SatchelError as error:
             self.name_outside(error)
             raise
+
+    def checkpoint(self) -> str | None:
+        """The checkpoint that the next native working set may go on from; empty for none.
+
+        None where none are to be kept.
+        """
+        return self._checkpoints.pop() if self._checkpoints else None
+
+    def new_checkpoint(self, known: int) -> tuple[int, str] | None:
+        """The number of the newest checkpoint's compaction, if not ``known``, and its JSON."""
+        return self.core.checkpoint(known) if self.repairs.raw is None else None
 
     def forget(self) -> None:
         """Forgets what is remembered of the newest window."""

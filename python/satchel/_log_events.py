@@ -18,6 +18,7 @@ __all__ = [
     "FIXED",
     "binds_reasoning",
     "by_dialect",
+    "differing",
     "fixed_tokens",
     "plain_event",
     "with_figures_of_model",
@@ -90,3 +91,12 @@ def plain_event(event: Mapping[str, Any], position: int) -> dict[str, Any]:
         message = f"event {position} must be a mapping of JSON values"
         raise InputError(message, code="invalid_event") from error
     return copy
+
+
+def differing(wanted: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings among those wanted that are others than those in force."""
+    return {
+        key: value
+        for key, value in wanted.items()
+        if key not in ("kind", "at") and said.get(key) != value
+    }

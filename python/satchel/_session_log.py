@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from satchel import _core
 from satchel._arguments import whole_number
+from satchel._checkpoints import read_checkpoint, write_checkpoint
 from satchel._giving_way import giving_way
 from satchel.errors import InputError, StoreError
 from satchel.stores.base import Entry, conflict, wrong_user
@@ -44,6 +45,9 @@ _ROUNDS: Final = 40
 """How often an append is tried again because another writer was faster."""
 
 _LONGEST_WAIT_S: Final = 0.1
+
+_FEW_ENTRIES: Final = 64
+"""Entries of a log that is folded sooner than its checkpoint is read."""
 
 
 async def encoded(messages: Sequence[Any], keys: Sequence[str | None]) -> list[Entry]:
@@ -94,6 +98,7 @@ class SessionLog:
         self._own_end = -1
         self._keys: set[str] = set()
         self._stored_events = 0
+        self._checkpointed = 0
 
     @property
     def working_set(self) -> WorkingSet:
@@ -121,12 +126,17 @@ class SessionLog:
         for turn in range(_ROUNDS):
             self._is_certain = False
             entries = await load_entries(self.store, self.session_id)
-            built = await asyncio.to_thread(self._built, entries)
+            few = len(entries) < _FEW_ENTRIES
+            checkpoint = "" if few else await read_checkpoint(self.store, info)
+            built = await asyncio.to_thread(self._built, entries, checkpoint)
             if self._is_closed:
                 raise _closed()
             self._working_set, self._keys = built, entries.keys
             self.version, self.length = info.version, len(entries)
             self._made_at = info.created_at
+            core = built._era.core  # noqa: SLF001 - as above
+            # One that was not used is written again with what is appended next.
+            self._checkpointed = 0 if core.resumed() is None else core.checkpointed()
             self._is_certain = self._is_foreign = True
             try:
                 # Event 0 of a new log, and settings that are others than the log's.
@@ -154,7 +164,7 @@ class SessionLog:
             raise wrong_user()
         return info
 
-    def _built(self, entries: Entries) -> WorkingSet:
+    def _built(self, entries: Entries, checkpoint: str) -> WorkingSet:
         messages, events = entries.history()
         self._stored_events = len(events)
         if not events:
@@ -164,7 +174,12 @@ class SessionLog:
             events = [{**first, "page_key": key}]
         # Without settling what system and tools take: nobody has said yet that they changed.
         working_set = WorkingSet._restore(  # noqa: SLF001 - the way back from a log, as a pickle's
-            self._assembler, messages, tuple(events), self.system, self.tools
+            self._assembler,
+            messages,
+            tuple(events),
+            self.system,
+            self.tools,
+            checkpoint=checkpoint,
         )
         wanted = self._assembler.settings_event(system_tokens=0, tools_tokens=0)
         del wanted["system_tokens"], wanted["tools_tokens"]
@@ -267,6 +282,19 @@ class SessionLog:
             raise conflict(info.version, before)
         self.version, self.length = info.version, info.length
         self._is_certain = True
+        await self._keep_checkpoint(info)
+
+    async def _keep_checkpoint(self, info: SessionInfo) -> None:
+        """Stores the newest checkpoint, if levels fell since the one before."""
+        known = self._checkpointed
+        if self._working_set is None or self._is_closed or self.length < _FEW_ENTRIES:
+            return
+        if self._working_set._era.core.checkpointed() in (0, known):  # noqa: SLF001 - as above
+            return
+        found = await self.run(lambda working_set: working_set._era.new_checkpoint(known))  # noqa: SLF001 - as above
+        if found is not None:
+            self._checkpointed, fold = found
+            await write_checkpoint(self.store, info, fold)
 
     def _check_pending(self, message: object) -> None:
         """Refuses a message that would come between another writer's calls and their results."""

@@ -31,6 +31,7 @@ from satchel._log_events import (
     FIXED,
     binds_reasoning,
     by_dialect,
+    differing,
     fixed_tokens,
     plain_event,
     with_figures_of_model,
@@ -115,12 +116,13 @@ class WorkingSet:
         events: Iterable[Mapping[str, Any]],
         system: object,
         tools: Sequence[Any] | None,
+        *,
+        checkpoint: str | None = None,
     ) -> None:
-        """Folds the log as it is."""
+        """Folds the log as it is; with a ``checkpoint``, even an empty one, it keeps them."""
         self._assembler = assembler
         self._joined: tuple[Any, Any, Any] = (None, None, None)
-        self._system = system
-        self._tools = tools
+        self._system, self._tools = system, tools
         if not isinstance(cast("object", events), Iterable):
             message = f"events must be an iterable of events, not {type(events).__name__}"
             raise InputError(message, code="invalid_value")
@@ -132,7 +134,7 @@ class WorkingSet:
         self._past: list[Era] = []
         parts = list(by_dialect(self._events))
         if len(parts) == 1:
-            self._era = self._opened(parts[0], messages)
+            self._era = self._opened(parts[0], messages, checkpoint=checkpoint)
         else:
             self._open_parts(parts, list(messages))
             return
@@ -160,11 +162,12 @@ class WorkingSet:
         events: Sequence[Mapping[str, Any]],
         messages: Iterable[Any],
         opening: Opening | None = None,
+        checkpoint: str | None = None,
     ) -> Era:
         """The era that begins where the newest of the past ones ends, with its ``opening``."""
         assembler = self._assembler
         if not self._past:
-            era = Era(events)
+            era = Era(events, checkpoint=checkpoint)
         else:
             before = self._past[-1]
             era = Era(
@@ -186,6 +189,7 @@ class WorkingSet:
                 json.dumps([*era.handed_on_events(), *later]),
                 [assembler.counter, *self._named_counters(era.events)],
                 era.gone,
+                era.checkpoint(),
             )
 
         era.repairs = Repairs(
@@ -207,10 +211,14 @@ class WorkingSet:
         events: tuple[Mapping[str, Any], ...],
         system: object,
         tools: Sequence[Any] | None,
+        *,
+        checkpoint: str | None = None,
     ) -> WorkingSet:
         """The working set of a pickle: settings that events changed are not changed back."""
         working_set = cls.__new__(cls)
-        working_set._open(assembler, messages, events, system, tools)  # noqa: SLF001 - its own
+        working_set._open(  # noqa: SLF001 - its own
+            assembler, messages, events, system, tools, checkpoint=checkpoint
+        )
         return working_set
 
     def _note(self, event: Mapping[str, Any]) -> None:
@@ -672,22 +680,15 @@ class WorkingSet:
 
     def _settle(self, wanted: Mapping[str, Any]) -> None:
         """Makes an event of every wanted setting that differs from the one in force."""
-        changed = self._differing(wanted)
+        changed = differing(wanted, self._said)
         if "dialect" in changed:
             # What system and tools take is only known once instructions of the log moved there.
             changed = {key: value for key, value in changed.items() if key not in FIXED}
         elif self._era.system is not None:
-            changed = self._differing({**wanted, **self._fixed_tokens(self._counter())})
+            changed = differing({**wanted, **self._fixed_tokens(self._counter())}, self._said)
         if changed:
             event = {"at": len(self), "kind": "settings", **changed}
             self._fold(event, is_converted=False)
-
-    def _differing(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            key: value
-            for key, value in wanted.items()
-            if key not in ("kind", "at") and self._said.get(key) != value
-        }
 
 
 def _checked_assembler(assembler: object) -> Assembler:

@@ -13,6 +13,7 @@ mod analyse;
 mod budget;
 mod calibration;
 mod chat;
+mod checkpoint;
 mod columns;
 mod convert;
 mod convert_calls;

@@ -156,7 +156,7 @@ pub fn clearings() -> impl Strategy<Value = Clearing> {
     )
 }
 
-fn policies() -> impl Strategy<Value = Policy> {
+pub fn policies() -> impl Strategy<Value = Policy> {
     let strategy = prop_oneof![
         4 => Just((Choice::Adaptive, None)),
         1 => (1u32..12).prop_map(|most| (Choice::SlidingWindow, Some(most))),
@@ -653,4 +653,43 @@ fn an_append_at_which_levels_fall_is_foreseen() {
     assert!(foreseen < messages.len() / 2, "{foreseen}");
     assert!(set.may_compact_within(1_500));
     assert!(set.may_compact_within(u64::MAX));
+}
+
+#[test]
+fn a_step_that_goes_on_after_a_summary_of_it_comes_back() {
+    let said = |text: &str| {
+        serde_json::json!({"type": "message", "role": "assistant",
+            "content": [{"type": "output_text", "text": text}]})
+    };
+    let messages = [
+        serde_json::json!({"role": "user", "content": "a question"}),
+        serde_json::json!({"type": "reasoning", "id": "rs_1",
+            "summary": [{"type": "summary_text", "text": "one thought"}]}),
+        said("and the rest of it"),
+        serde_json::json!({"role": "user", "content": "thanks"}),
+    ];
+    let dialect = Dialect::Responses;
+    let mut set = WorkingSet::new(settings(dialect, 2_000, Policy::default())).unwrap();
+    set.append(read(dialect, &messages[..2])).unwrap();
+    let summary = satchel_core::event::Summary {
+        covers: (0, 2),
+        text: "Asked and answered.".to_owned(),
+        receipts: Vec::new(),
+    };
+    let kind = EventKind::Summary(Box::new(summary));
+    set.apply(&Event { at: 2, kind }).unwrap();
+    assert_eq!(set.plan().count_levels()[3], 1);
+    for (index, message) in messages.iter().enumerate().skip(2) {
+        set.append(read_one(dialect, message, index)).unwrap();
+        let figures = set.window(false).unwrap();
+        let window = render(&set, &messages[..=index]);
+        assert_eq!(recount(&set, &window), figures.tokens);
+        assert_eq!(set.plan().fates().len(), set.transcript().steps().len());
+        assert_eq!(set.plan().count_levels()[3], 0);
+        let text = serde_json::to_string(&window).unwrap();
+        assert!(
+            text.contains("one thought") && text.contains("and the rest of it"),
+            "{text}"
+        );
+    }
 }

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
 __all__ = [
+    "CHECKPOINT",
     "MAX_ID_BYTES",
     "Entry",
     "Lease",
@@ -76,6 +77,9 @@ _GRACE_S: Final = 1.0
 
 _FIRST_WAIT_S: Final = 0.002
 _LONGEST_WAIT_S: Final = 0.1
+
+CHECKPOINT: Final = "satchel.checkpoint"
+"""The value that sessions keep for themselves; derived from the log, and no part of an export."""
 
 
 class Entry(NamedTuple):

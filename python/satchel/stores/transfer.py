@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from satchel._arguments import name_of_type, shown
 from satchel.errors import InputError, StoreError
-from satchel.stores.base import Entry, exists
+from satchel.stores.base import CHECKPOINT, Entry, exists
 
 if TYPE_CHECKING:
     from satchel.stores.base import SessionInfo, SessionStore
@@ -43,7 +43,8 @@ async def export_session(store: SessionStore, session_id: str) -> bytes:
     else:
         message = "the session is written all the time; export it while nobody writes"
         raise StoreError(message, code="version_conflict")
-    kept = [(name, value.payload) for name, value in values if value is not None]
+    given = [(name, value) for name, value in values if name != CHECKPOINT]
+    kept = [(name, value.payload) for name, value in given if value is not None]
     lines: list[dict[str, Any]] = [
         {
             "satchel_session": _FORMAT,
@@ -105,8 +106,8 @@ async def import_session(
             entries.append(Entry(kind, payload, key))
         elif "page" in line:
             pages[_name(line, "page", number)] = payload
-        else:
-            values[_name(line, "value", number)] = payload
+        elif (name := _name(line, "value", number)) != CHECKPOINT:
+            values[name] = payload
     info = await store.open(target, user_id=owner, ttl_s=ttl_s)
     if info.length:
         raise exists()

@@ -114,6 +114,20 @@ pub struct Shown {
     pub placeholder_tokens: u32,
 }
 
+impl Shown {
+    /// A step as it came, without placeholders.
+    fn verbatim(step: u32, tokens: u32) -> Self {
+        Self {
+            step,
+            level: Level::Verbatim,
+            tokens,
+            edits: Arc::new([]),
+            closed: false,
+            placeholder_tokens: 0,
+        }
+    }
+}
+
 /// Content that was paged in, shown after a message until the next compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recall {
@@ -306,8 +320,22 @@ impl Plan {
             .map(|at| &self.shown[at])
     }
 
-    /// Takes in a message of `tokens` that started a step or joined the newest one.
-    pub(crate) fn grow(&mut self, step: u32, tokens: u32) {
+    /// Takes in a message of `tokens` that started a step or joined the newest one, which takes
+    /// `step_tokens` with it.
+    pub(crate) fn grow(&mut self, step: u32, tokens: u32, step_tokens: u32) {
+        let fate = self.fates.get(step as usize);
+        if fate.is_some_and(|fate| fate.level == Level::Gone) {
+            // A summary covered it, and it goes on: what joins it cannot stand without it.
+            self.decide(step, Level::Verbatim, Reason::NoPressure);
+            let before = u64::from(step_tokens - tokens);
+            self.gone_steps -= 1;
+            self.gone_tokens -= before;
+            self.history_tokens += u64::from(step_tokens);
+            self.levels[0] += 1;
+            Arc::make_mut(&mut self.shown).push(Shown::verbatim(step, step_tokens));
+            self.touch(step);
+            return;
+        }
         self.history_tokens += u64::from(tokens);
         let shown = Arc::make_mut(&mut self.shown);
         match shown.last_mut() {
@@ -316,14 +344,7 @@ impl Plan {
             }
             _ => {
                 self.levels[0] += 1;
-                shown.push(Shown {
-                    step,
-                    level: Level::Verbatim,
-                    tokens,
-                    edits: Arc::new([]),
-                    closed: false,
-                    placeholder_tokens: 0,
-                });
+                shown.push(Shown::verbatim(step, tokens));
                 Arc::make_mut(&mut self.fates).push(Fate {
                     level: Level::Verbatim,
                     reason: Reason::NoPressure,

@@ -5,6 +5,7 @@
 //! nothing and a rebuild from the log gives the same bytes.
 
 mod appending;
+mod checkpoint;
 mod handover;
 mod recall;
 mod settings;
@@ -12,6 +13,8 @@ mod summary;
 
 use std::ops::Range;
 
+pub use self::checkpoint::Checkpoint;
+use self::checkpoint::Checkpoints;
 pub use self::handover::{Carried, Gone};
 pub(crate) use self::recall::{around, fence};
 use self::recall::{check, place};
@@ -78,6 +81,7 @@ pub struct WorkingSet<T> {
     waiting: Vec<Recall>,
     joins: Joins,
     prefix: Prefix,
+    checkpoints: Checkpoints,
 }
 
 /// How many messages of the newest window are further pieces of the one before.
@@ -172,6 +176,7 @@ impl<T: Text> WorkingSet<T> {
             waiting: Vec::new(),
             joins: Joins::default(),
             prefix: Prefix::default(),
+            checkpoints: Checkpoints::default(),
         })
     }
 
@@ -250,6 +255,9 @@ impl<T: Text> WorkingSet<T> {
     }
 
     fn fold(&mut self, message: Message<T>, overhead: u32) -> Result<()> {
+        if self.is_resuming() {
+            return self.pass_message(message, overhead);
+        }
         let at = self.transcript.len();
         let joins = self.transcript.pairing().attachment(&message) == Attachment::Joins;
         let abandons = !joins && self.transcript.pairing().open_calls() > 0;
@@ -297,7 +305,8 @@ impl<T: Text> WorkingSet<T> {
         let had_goal = self.transcript.goal().is_some();
         self.transcript.push(message, overhead)?;
         let row = self.transcript.rows()[at];
-        self.plan.grow(row.step, row.tokens);
+        let step_tokens = self.transcript.steps()[row.step as usize].tokens;
+        self.plan.grow(row.step, row.tokens, step_tokens);
         if joins && self.transcript.pairing().open_calls() == 0 {
             self.place_waiting();
         }
@@ -311,16 +320,27 @@ impl<T: Text> WorkingSet<T> {
             self.plan.touch(0);
             self.changed_at = Some(at as u32 + 1);
         }
+        if self.plan.compactions != compactions {
+            self.note_checkpoint();
+        }
         Ok(())
     }
 
     /// Counts the notes again, whose text or place changed.
     fn recount_notes(&mut self) -> Result<()> {
-        if let Some(root) = &mut self.plan.root {
+        let mut plan = std::mem::take(&mut self.plan);
+        let counted = self.count_notes(&mut plan);
+        self.plan = plan;
+        counted
+    }
+
+    /// Counts the notes of a plan of this log.
+    fn count_notes(&self, plan: &mut Plan) -> Result<()> {
+        if let Some(root) = &mut plan.root {
             let text = self.settings.counter.count(&root.text)?;
             root.tokens = text + root_overhead(&self.settings, &self.transcript);
         }
-        settle_opener(&mut self.plan, &self.transcript, &self.settings)
+        settle_opener(plan, &self.transcript, &self.settings)
     }
 
     /// Adds placeholders for the newest step's open calls to `plan`, or to the folded plan.
@@ -346,6 +366,10 @@ impl<T: Text> WorkingSet<T> {
                 ),
             ));
         }
+        if self.is_resuming() {
+            return self.pass_event(event);
+        }
+        let compactions = self.plan.compactions;
         match &event.kind {
             EventKind::Settings(change) => {
                 let counter = self.settings.counter.name().to_owned();
@@ -353,6 +377,8 @@ impl<T: Text> WorkingSet<T> {
                 if self.settings.counter.name() == counter {
                     self.search.forget_values();
                 } else {
+                    self.checkpoints.is_recounted = true;
+                    self.checkpoints.forget();
                     // What it knows of tokens is by the old counter.
                     self.search = Search::default();
                 }
@@ -375,6 +401,10 @@ impl<T: Text> WorkingSet<T> {
         self.answering = None;
         self.quiet = None;
         self.prefix = Prefix::default();
+        self.checkpoints.events += 1;
+        if self.plan.compactions != compactions {
+            self.note_checkpoint();
+        }
         Ok(())
     }
 

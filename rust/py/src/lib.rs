@@ -17,6 +17,7 @@ mod json_values;
 mod langchain;
 mod likelihood;
 mod lint;
+mod log_events;
 mod message_tokens;
 mod node;
 mod page_results;

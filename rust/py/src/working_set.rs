@@ -7,22 +7,21 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use satchel_core::dialect::{Dialect, read_message};
 use satchel_core::error::{Error, ErrorKind};
-use satchel_core::event::{Event, EventKind, SettingsChange};
+use satchel_core::event::Event;
 use satchel_core::explain::StepReport;
 use satchel_core::level::{Fidelity, Level, Reason};
 use satchel_core::message::{Body, Message};
 use satchel_core::node::{Text, Value};
-use satchel_core::page::{PageKey, select_lines};
-use satchel_core::plan::Settings;
+use satchel_core::page::select_lines;
 use satchel_core::shrink::with_text;
 use satchel_core::strategy::price::Rewrite;
-use satchel_core::tokens::chat::ChatRules;
-use satchel_core::working_set::{Gone, Page, WorkingSet, parse_pointer};
+use satchel_core::working_set::{Checkpoint, Gone, Page, WorkingSet, parse_pointer};
 
 use crate::counter::PyCounter;
 use crate::describe::kind_name;
 use crate::error::{PyError, invalid_value};
 use crate::gil::run;
+use crate::log_events::{check_order, parse_json, read_events, read_settings};
 use crate::node::PyNode;
 use crate::pytext::PyText;
 use crate::render::push_entry;
@@ -101,9 +100,18 @@ type Explained = (
 impl PyWorkingSet {
     /// A working set from the settings event's JSON (without `kind` and `at`), messages, and the
     /// JSON list of further events. `counters` are those that later settings may name; `opening` is
-    /// how many messages another working set handed on, and what was gone from it.
+    /// how many messages another working set handed on, and what was gone from it. With
+    /// `checkpoint`, a JSON text or an empty one, checkpoints are kept, and the fold goes on from
+    /// that one if it is of this log.
     #[new]
-    #[pyo3(signature = (counter, settings, messages, events, counters=Vec::new(), opening=None))]
+    #[pyo3(signature = (
+        counter, settings, messages, events, counters=Vec::new(), opening=None, checkpoint=None
+    ))]
+    #[allow(
+        clippy::needless_pass_by_value,
+        clippy::too_many_arguments,
+        reason = "arguments as Python gives them: the parts of a log"
+    )]
     fn new(
         py: Python<'_>,
         counter: &PyCounter,
@@ -112,13 +120,17 @@ impl PyWorkingSet {
         events: &str,
         counters: Vec<PyRef<'_, PyCounter>>,
         opening: Option<Opening>,
+        checkpoint: Option<&str>,
     ) -> PyResult<Self> {
         let settings = read_settings(counter, settings).map_err(PyError)?;
         let events = read_events(events).map_err(PyError)?;
-        let dialect = settings.dialect;
-        let mut set = WorkingSet::new(settings).map_err(PyError)?;
-        for counter in counters {
+        let mut set = WorkingSet::new(settings.clone()).map_err(PyError)?;
+        for counter in &counters {
             set.offer_counter(counter.0.clone());
+        }
+        if let Some(checkpoint) = checkpoint {
+            set.keep_checkpoints();
+            set.resume_from(checkpoint);
         }
         if let Some((messages, gone)) = opening {
             let gone = gone.map(|(steps, tokens, note)| Gone {
@@ -128,44 +140,18 @@ impl PyWorkingSet {
             });
             set.take_over(messages, gone).map_err(PyError)?;
         }
-        let stored = messages.cast::<PyStoredMessages>().ok();
-        let held = stored.map(|stored| stored.get().lock()).transpose()?;
-        let held = held.as_ref().map(|held| held.as_slice());
-        let objects = match held {
-            Some(_) => Vec::new(),
-            None => listed(messages)?,
-        };
-        let mut state = State {
-            set,
-            messages: match held {
-                Some(held) => raws_of(py, held),
-                None => raws(py, &objects),
-            },
-            rendered: None,
-        };
-        check_order(&events, state.messages.len()).map_err(PyError)?;
-        let mut events = events.as_slice();
-        let mut first = 0;
-        loop {
-            let end = state.messages.len().min(first + CHUNK_MESSAGES);
-            let read = match held.and_then(|held| held.get(first..end)) {
-                Some(held) => read_held(py, dialect, held, first)?,
-                None => read_messages(py, dialect, &objects[first..end], first)?,
-            };
-            let is_last = end == state.messages.len();
-            // An event at the end of a chunk goes with the next one, which it may come before.
-            let due = events.partition_point(|event| is_last || event.at < end);
-            let (now, later) = events.split_at(due);
-            events = later;
-            let folding = &mut state.set;
-            run(py, move || folding.replay(read, now))?;
-            if is_last {
-                break;
+        let mut set = folded(py, set, messages, &events)?;
+        if set.set.is_resuming() {
+            // The checkpoint is none of this log: all of it is folded.
+            let mut anew = WorkingSet::new(settings).map_err(PyError)?;
+            for counter in &counters {
+                anew.offer_counter(counter.0.clone());
             }
-            first = end;
+            anew.keep_checkpoints();
+            set = folded(py, anew, messages, &events)?;
         }
         Ok(Self {
-            state: Mutex::new(state),
+            state: Mutex::new(set),
         })
     }
 
@@ -305,6 +291,28 @@ impl PyWorkingSet {
         let mut state = self.lock()?;
         let set = &mut state.set;
         run(py, move || Ok(set.unchanged_tail()))
+    }
+
+    /// The newest checkpoint as JSON, if it is of a later compaction than number `known`, and the
+    /// number of its own; `None` if there is none.
+    fn checkpoint(&self, py: Python<'_>, known: u32) -> PyResult<Option<(u32, String)>> {
+        let state = self.lock()?;
+        let newest = state.set.checkpoint();
+        let Some(newest) = newest.filter(|newest| newest.compactions() != known) else {
+            return Ok(None);
+        };
+        run(py, || Ok(Some((newest.compactions(), newest.to_json()))))
+    }
+
+    /// Number of the newest checkpoint's compaction; 0 if there is none.
+    fn checkpointed(&self) -> PyResult<u32> {
+        let state = self.lock()?;
+        Ok(state.set.checkpoint().map_or(0, Checkpoint::compactions))
+    }
+
+    /// Raw messages before the checkpoint from which the fold went on.
+    fn resumed(&self) -> PyResult<Option<usize>> {
+        Ok(self.lock()?.set.resumed())
     }
 
     /// Number of raw messages.
@@ -609,76 +617,48 @@ fn chars_in(py: Python<'_>, messages: &[Message<PyText>]) -> usize {
         .sum()
 }
 
-/// Events must stand in order, none behind the last message.
-fn check_order(events: &[Event], messages: usize) -> Result<(), Error> {
-    let mut last = 0;
-    for (position, event) in events.iter().enumerate() {
-        if event.at < last || event.at > messages {
-            let place = event.at;
-            // Event 0 is the settings, which came apart.
-            let position = position + 1;
-            return Err(Error::new(
-                ErrorKind::InvalidEvent,
-                format!(
-                    "event {position} is at message {place}, must be from {last} to {messages}"
-                ),
-            ));
+/// The state of a working set that has folded a log.
+fn folded(
+    py: Python<'_>,
+    set: WorkingSet<PyText>,
+    messages: &Bound<'_, PyAny>,
+    events: &[Event],
+) -> PyResult<State> {
+    let dialect = set.settings().dialect;
+    let stored = messages.cast::<PyStoredMessages>().ok();
+    let held = stored.map(|stored| stored.get().lock()).transpose()?;
+    let held = held.as_ref().map(|held| held.as_slice());
+    let objects = match held {
+        Some(_) => Vec::new(),
+        None => listed(messages)?,
+    };
+    let mut state = State {
+        set,
+        messages: match held {
+            Some(held) => raws_of(py, held),
+            None => raws(py, &objects),
+        },
+        rendered: None,
+    };
+    check_order(events, state.messages.len()).map_err(PyError)?;
+    let mut events = events;
+    let mut first = 0;
+    loop {
+        let end = state.messages.len().min(first + CHUNK_MESSAGES);
+        let read = match held.and_then(|held| held.get(first..end)) {
+            Some(held) => read_held(py, dialect, held, first)?,
+            None => read_messages(py, dialect, &objects[first..end], first)?,
+        };
+        let is_last = end == state.messages.len();
+        // An event at the end of a chunk goes with the next one, which it may come before.
+        let due = events.partition_point(|event| is_last || event.at < end);
+        let (now, later) = events.split_at(due);
+        events = later;
+        let folding = &mut state.set;
+        run(py, move || folding.replay(read, now))?;
+        if is_last {
+            return Ok(state);
         }
-        last = event.at;
+        first = end;
     }
-    Ok(())
-}
-
-fn parse_json(text: &str) -> Result<serde_json::Value, Error> {
-    serde_json::from_str(text).map_err(|error| {
-        Error::new(
-            ErrorKind::InvalidEvent,
-            format!("an event is no JSON: {error}"),
-        )
-    })
-}
-
-fn read_events(text: &str) -> Result<Vec<Event>, Error> {
-    let json = parse_json(text)?;
-    let list = json.as_array().map(Vec::as_slice).unwrap_or_default();
-    // Event 0 is the settings, which the caller hands over apart.
-    list.iter()
-        .enumerate()
-        .map(|(at, event)| Event::from_json(event, at + 1))
-        .collect()
-}
-
-fn read_settings(counter: &PyCounter, text: &str) -> Result<Settings, Error> {
-    let change: SettingsChange = match Event::from_json(&parse_json(text)?, 0)?.kind {
-        EventKind::Settings(change) => *change,
-        _ => {
-            return Err(Error::new(
-                ErrorKind::InvalidEvent,
-                "event 0 must be settings",
-            ));
-        }
-    };
-    let missing = |name: &str| {
-        Error::new(
-            ErrorKind::InvalidEvent,
-            format!("event 0 (settings) misses {name}"),
-        )
-    };
-    let dialect = Dialect::from_name(&change.dialect.ok_or_else(|| missing("dialect"))?)?;
-    let rules = ChatRules::for_counter(dialect, &counter.0);
-    let prices = change.prices.unwrap_or_default();
-    prices.validate()?;
-    Ok(Settings {
-        dialect,
-        counter: counter.0.clone(),
-        budget: change.budget.ok_or_else(|| missing("budget"))?,
-        policy: change.policy.ok_or_else(|| missing("policy"))?.into(),
-        system_tokens: change.system_tokens.unwrap_or(0),
-        tools_tokens: change.tools_tokens.unwrap_or(0),
-        request_tokens: rules.request_tokens(),
-        message_tokens: rules.inserted_message_tokens(),
-        calibration: None,
-        key: PageKey::new(&change.page_key.unwrap_or_default()),
-        prices,
-    })
 }

@@ -67,6 +67,7 @@ impl<T: Text> WorkingSet<T> {
                 self.prefix = Prefix::default();
                 (self.boundary, self.changed_at) = boundary;
                 self.waiting = waiting;
+                self.checkpoints.forget();
             }
             return Err(error);
         }
