@@ -18,7 +18,7 @@ from satchel.stores.codec import decode, encode
 if TYPE_CHECKING:
     from satchel.stores.base import SessionInfo, SessionStore
 
-__all__ = ["read_checkpoint", "write_checkpoint"]
+__all__ = ["drop_checkpoint", "read_checkpoint", "write_checkpoint"]
 
 
 async def read_checkpoint(store: SessionStore, info: SessionInfo) -> str:
@@ -55,6 +55,16 @@ async def write_checkpoint(store: SessionStore, info: SessionInfo, fold: str) ->
             await store.put_value(
                 info.session_id, CHECKPOINT, encode({"log": _log(info), "fold": fold})
             )
+
+
+async def drop_checkpoint(store: SessionStore, session_id: str) -> None:
+    """Empties the checkpoint of a session, if it has one.
+
+    Raises:
+        StoreError: whatever the store says.
+    """
+    if await store.get_value(session_id, CHECKPOINT) is not None:
+        await store.put_value(session_id, CHECKPOINT, encode(None))
 
 
 def _log(info: SessionInfo) -> list[Any]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from satchel import _core
 from satchel._arguments import whole_number
-from satchel._checkpoints import read_checkpoint, write_checkpoint
+from satchel._checkpoints import drop_checkpoint, read_checkpoint, write_checkpoint
 from satchel._giving_way import giving_way
 from satchel.errors import InputError, StoreError
 from satchel.stores.base import Entry, conflict, wrong_user
@@ -266,11 +266,12 @@ class SessionLog:
                     # Refused as a whole.
                     self._is_certain = was_certain and start == 0
                     raise
-        await self._write(entries)
+        info = await self._write(entries)
         self._is_foreign, self._own_end = False, len(working_set)
         self._keys.update(entry.key for entry in entries if entry.key is not None)
+        await self._keep_checkpoint(info)
 
-    async def _write(self, entries: Sequence[Entry]) -> None:
+    async def _write(self, entries: Sequence[Entry]) -> SessionInfo:
         # Until the store has said yes, the working set may know more than it.
         self._is_certain = False
         before = self.version
@@ -282,7 +283,7 @@ class SessionLog:
             raise conflict(info.version, before)
         self.version, self.length = info.version, info.length
         self._is_certain = True
-        await self._keep_checkpoint(info)
+        return info
 
     async def _keep_checkpoint(self, info: SessionInfo) -> None:
         """Stores the newest checkpoint, if levels fell since the one before."""
@@ -396,8 +397,9 @@ class SessionLog:
         """Stores the events that the store does not have yet."""
         new = self.working_set.events[self._stored_events :]
         if new:
-            await self._write([Entry("event", encode(dict(event))) for event in new])
+            info = await self._write([Entry("event", encode(dict(event))) for event in new])
             self._stored_events += len(new)
+            await self._keep_checkpoint(info)
 
     async def length_of(self, messages: int) -> int:
         """Entries up to the first ``messages`` messages; with all of them, all entries.
@@ -422,6 +424,8 @@ class SessionLog:
         Raises:
             StoreError: ``version_conflict``.
         """
+        # It may quote what is cut.
+        await drop_checkpoint(self.store, self.session_id)
         info = await self.store.truncate(self.session_id, length, expected_version=self.version)
         if info.user_id != self.user_id:
             raise wrong_user()

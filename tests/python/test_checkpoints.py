@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -58,7 +58,7 @@ async def window_of(session: satchel.Session) -> Any:
 
 async def stored(store: SessionStore, session_id: str) -> dict[str, Any] | None:
     found = await store.get_value(session_id, CHECKPOINT)
-    return None if found is None else decode(found.payload)
+    return None if found is None else cast("dict[str, Any] | None", decode(found.payload))
 
 
 def opened_store(kind: str, folder: Path) -> SessionStore:
@@ -284,3 +284,37 @@ async def test_two_writers_leave_one_that_holds(store: SessionStore, one: str) -
     async with opened(store, one) as session:
         assert resumed(session) is not None
         assert await window_of(session) == expected
+
+
+@over("memory", "sqlite")
+async def test_what_is_cut_is_quoted_by_no_checkpoint(store: SessionStore, one: str) -> None:
+    async with opened(store, one) as session:
+        await told(session, history())
+        before = await stored(store, one)
+        assert before is not None
+        assert before["fold"]
+        await session.rewind(80)
+        assert await stored(store, one) is None
+        expected = await window_of(session)
+    async with opened(store, one) as session:
+        assert resumed(session) is None
+        assert await window_of(session) == expected
+
+
+@over("memory")
+async def test_presets_that_move_on_with_every_call_write_one_now_and_then(
+    store: SessionStore, one: str
+) -> None:
+    for number, policy in enumerate(("sliding-window", "token-window", "clear-tool-uses")):
+        name = f"{one}-{number}"
+        versions: set[int] = set()
+        async with opened(store, name, policy=policy) as session:
+            for message in history():
+                await session.append(message)
+                found = await store.get_value(name, CHECKPOINT)
+                versions.add(0 if found is None else found.version)
+            expected = await window_of(session)
+        assert 1 < len(versions) < MESSAGES // 20
+        async with opened(store, name, policy=policy) as session:
+            assert resumed(session) is not None
+            assert await window_of(session) == expected

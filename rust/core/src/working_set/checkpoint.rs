@@ -20,6 +20,7 @@ use crate::node::Text;
 use crate::page::Pointer;
 use crate::placeholder::placeholder_tokens;
 use crate::plan::{Fate, Plan, Recall, Root, Shown};
+use crate::policy::Strategy;
 use crate::render::recall_place;
 use crate::salience::index::LineAt;
 use crate::shrink::{PartEdit, Span, edited_tokens, with_text};
@@ -27,6 +28,10 @@ use crate::strategy::price::{Cause, Rewrite};
 
 /// Version of the written form; another one is not read.
 const FORMAT: u32 = 1;
+
+/// Messages between two checkpoints of a policy whose windows move on with every call: its rules are
+/// plain, and what is behind the checkpoint is folded again soon enough.
+const SPACING: usize = 32;
 
 /// Beyond any number of changes or tokens; far from where sums overflow.
 const MOST: u64 = 1 << 60;
@@ -209,7 +214,7 @@ impl<T: Text> WorkingSet<T> {
         self.checkpoints.is_on = true;
     }
 
-    /// The newest checkpoint: of the newest compaction, or of one before it. `None` before the
+    /// The newest checkpoint: of the newest compaction, or of one shortly before it. `None` before the
     /// first one, if none are kept, and where counts could not be made again.
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         self.checkpoints.newest.as_deref()
@@ -245,7 +250,10 @@ impl<T: Text> WorkingSet<T> {
     pub(super) fn note_checkpoint(&mut self) {
         let kept = &mut self.checkpoints;
         let can_be = self.opening == 0 && self.waiting.is_empty() && !kept.is_recounted;
-        if kept.is_on && can_be && kept.resuming.is_none() {
+        let is_due = self.settings.policy.strategy == Strategy::Adaptive
+            || (kept.newest.as_ref())
+                .is_none_or(|newest| self.transcript.len() >= newest.messages + SPACING);
+        if kept.is_on && can_be && is_due && kept.resuming.is_none() {
             kept.newest = Some(Box::new(Checkpoint {
                 plan: self.plan.clone(),
                 messages: self.transcript.len(),
