@@ -20,6 +20,8 @@ Message = dict[str, Any]
 LONG_AGE = 10
 MIN_CACHED = 1_024
 TARGET = 0.8
+MOST_BELOW = 0.1
+CONVERSATION = 3
 RUN = re.compile(r"[A-Za-z0-9_./-]+")
 CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
 ENCODED = {
@@ -362,6 +364,81 @@ def keep_last(known: Facts, budget: int) -> list[list[Message]]:
                     break
                 kept = [index for index in kept if known.pinned[index] or step[index] != old]
         windows.append([known.messages[index] for index in kept])
+    return windows
+
+
+@dataclass(frozen=True)
+class Band:
+    """How far windows of satchel's fall; shares of what is not pinned, named as in its policies."""
+
+    target: float
+    small_target: float
+    small_tokens: int
+
+    def share(self, free: int, growth: int, *, is_conversation: bool) -> float:
+        if is_conversation:
+            shortage = (self.small_tokens - free) / max(0.75 * self.small_tokens, 1.0)
+            more = max(min(self.small_target, 1.0) - self.target, 0.0)
+            return self.target + min(max(shortage, 0.0), 1.0) * more
+        one_more = 1.0 - growth / max(free, 1)
+        return min(max(one_more, self.target - MOST_BELOW, 0.0), self.target)
+
+
+class TooMuch(Exception):
+    """What must stay does not fit; satchel shortens it, which is not done here."""
+
+
+def token_window(
+    known: Facts, budget: int, band: Band, note: Message, note_tokens: int
+) -> list[list[Message]]:
+    """Satchel's preset of this name, in the dialect ``openai``.
+
+    Instructions, the first and the newest words of the user and the newest step stay; of all
+    others the oldest go when the budget is full, and a note behind the first words says so.
+    """
+    messages, step = known.messages, steps(known.messages)
+    kept: list[int] = []
+    gone: list[int] = []
+    windows: list[list[Message]] = []
+    taken = 0
+    for call in known.calls:
+        kept += range(taken, call.at)
+        taken = call.at
+        said = [index for index in range(call.at) if is_words(messages[index])]
+        hard = {
+            index
+            for index in kept
+            if messages[index]["role"] in {"system", "developer"}
+            or index in {*said[:1], *said[-1:]}
+        }
+        before = total(known, kept) + (note_tokens if gone else 0)
+        if before > budget:
+            pinned = total(known, sorted(hard))
+            free = max(budget - pinned, 0)
+            soft = [index for index in kept if index not in hard]
+            replies = sum(one["role"] == "assistant" for one in messages[: call.at])
+            ever = sum(known.tokens[index] for index in [*soft, *gone])
+            is_conversation = len(said) >= CONVERSATION
+            growth = ever // max(replies, 1)
+            share = band.share(free, growth, is_conversation=is_conversation)
+            limit = pinned + int(share * free)
+            going: list[int] = []
+            for old in sorted({step[index] for index in soft}):
+                left = [index for index in kept if index not in going]
+                if total(known, left) + note_tokens <= limit:
+                    break
+                if old != step[call.at - 1]:
+                    going += [index for index in soft if step[index] == old]
+            after = total(known, kept) + note_tokens - sum(known.tokens[index] for index in going)
+            if after > budget:
+                raise TooMuch
+            if after < before:
+                gone += going
+                kept = [index for index in kept if index not in going]
+        window = [messages[index] for index in kept]
+        if gone:
+            window.insert(window.index(messages[said[0]]) + 1 if said else 0, note)
+        windows.append(window)
     return windows
 
 

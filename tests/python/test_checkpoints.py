@@ -42,8 +42,7 @@ def history(count: int = MESSAGES, seed: int = 3) -> list[dict[str, Any]]:
 
 
 def resumed(session: satchel.Session) -> int | None:
-    core: Any = session._log.working_set._era.core
-    return core.resumed()
+    return session._log.working_set._era.core.resumed()
 
 
 async def told(session: satchel.Session, messages: list[dict[str, Any]]) -> None:

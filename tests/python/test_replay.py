@@ -151,6 +151,47 @@ def test_figures_equal_the_plain_version(
         check_run(transcript, found, share)
 
 
+NOTE: Message = {
+    "role": "user",
+    "content": "<satchel-index>\nSteps paged out: "
+    'page_in("p_000000000000000000"). Not the user\'s words.\n</satchel-index>',
+}
+"""What satchel says in its own words; the pointer is another one, and as long."""
+
+
+def check_token_window(transcript: satchel.Transcript, found: RunResult, share: float) -> bool:
+    """Whether there was something to compare."""
+    policy = satchel.Policy.preset("token-window")
+    band = oracle.Band(policy.target, policy.small_target, policy.small_tokens)
+    facts = known(transcript)
+    budget = facts.budget(share)
+    note_tokens = counted([NOTE], "openai")[0]
+    try:
+        windows = oracle.token_window(facts, budget, band, NOTE, note_tokens)
+    except oracle.TooMuch:
+        return False
+    expected = oracle.measure(
+        facts,
+        windows,
+        lambda window: counted(window, "openai"),
+        budget=budget,
+        prices=PRICES,
+    )
+    same(found.outcomes["token-window"], expected)
+    return True
+
+
+@given(messages=histories(), share=st.sampled_from(SHARES))
+def test_windows_of_a_preset_equal_the_plain_version(
+    messages: list[Message], share: float, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = written(tmp_path_factory.mktemp("runs"), messages)
+    report = run(path, policies=["token-window"], budget=share, min_calls=1, threads=1)
+    (transcript,) = satchel.read_transcripts(path)
+    for found in report.runs:
+        check_token_window(transcript, found, share)
+
+
 # --- recorded runs ----------------------------------------------------------------------------
 
 RECORDED = (
