@@ -9,7 +9,7 @@ costs time and nothing else.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from satchel.errors import SatchelError, StoreError
 from satchel.stores.base import CHECKPOINT
@@ -37,9 +37,8 @@ async def read_checkpoint(store: SessionStore, info: SessionInfo) -> str:
     if found is not None:
         with suppress(SatchelError):
             said = decode(found.payload)
-    if not isinstance(said, dict) or said.get("log") != _log(info):
-        return ""
-    text = said.get("fold")
+    value = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    text = value.get("fold") if value.get("log") == _log(info) else None
     return text if isinstance(text, str) else ""
 
 

@@ -384,7 +384,7 @@ class Band:
         return min(max(one_more, self.target - MOST_BELOW, 0.0), self.target)
 
 
-class TooMuch(Exception):
+class TooMuchError(Exception):
     """What must stay does not fit; satchel shortens it, which is not done here."""
 
 
@@ -431,7 +431,7 @@ def token_window(
                     going += [index for index in soft if step[index] == old]
             after = total(known, kept) + note_tokens - sum(known.tokens[index] for index in going)
             if after > budget:
-                raise TooMuch
+                raise TooMuchError
             if after < before:
                 gone += going
                 kept = [index for index in kept if index not in going]

@@ -168,7 +168,7 @@ def check_token_window(transcript: satchel.Transcript, found: RunResult, share: 
     note_tokens = counted([NOTE], "openai")[0]
     try:
         windows = oracle.token_window(facts, budget, band, NOTE, note_tokens)
-    except oracle.TooMuch:
+    except oracle.TooMuchError:
         return False
     expected = oracle.measure(
         facts,
