@@ -516,6 +516,7 @@ impl<T: Text> Keeper<'_, T> {
         // Whole, a part has no marker.
         let is_one = edit.is_none() && !text.trim_end().contains('\n');
         let whole = (u64::from(content.tokens - least) * UNIT).max(1) as u32;
+        let places = self.places.len();
         self.read_lines(message, part, content, text, kept, |keeper, line, names| {
             if is_worthless {
                 return;
@@ -529,6 +530,10 @@ impl<T: Text> Keeper<'_, T> {
                 keeper.standing.extend(claim.map(|claim| (claim, number)));
             }
         });
+        if is_worthless {
+            // None of its lines can be taken, so no fragment of one can.
+            self.places.truncate(places);
+        }
         let is_newest = message + 1 == self.transcript.len();
         if is_newest && edit.is_none() && self.squeeze != Squeeze::All {
             // A newest message that leaves no room: its head and its tail.
