@@ -211,9 +211,9 @@ class Era:
         """
         return self._checkpoints.pop() if self._checkpoints else None
 
-    def new_checkpoint(self, known: int) -> tuple[int, str] | None:
-        """The number of the newest checkpoint's compaction, if not ``known``, and its JSON."""
-        return self.core.checkpoint(known) if self.repairs.raw is None else None
+    def checkpointed(self) -> int:
+        """The number of the newest checkpoint's compaction; 0 if there is none to be stored."""
+        return self.core.checkpointed() if self.repairs.raw is None else 0
 
     def forget(self) -> None:
         """Forgets what is remembered of the newest window."""

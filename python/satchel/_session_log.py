@@ -290,9 +290,9 @@ class SessionLog:
         known = self._checkpointed
         if self._working_set is None or self._is_closed or self.length < _FEW_ENTRIES:
             return
-        if self._working_set._era.core.checkpointed() in (0, known):  # noqa: SLF001 - as above
+        if self._working_set._era.checkpointed() in (0, known):  # noqa: SLF001 - as above
             return
-        found = await self.run(lambda working_set: working_set._era.new_checkpoint(known))  # noqa: SLF001 - as above
+        found = await self.run(lambda working_set: working_set._era.core.checkpoint(known))  # noqa: SLF001 - as above
         if found is not None:
             self._checkpointed, fold = found
             await write_checkpoint(self.store, info, fold)

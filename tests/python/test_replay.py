@@ -19,6 +19,7 @@ import replay_oracle as oracle
 import satchel
 from satchel._core import Counter
 from satchel.replay import BASELINES, MEASURES, Outcome, RunResult, Skipped, run
+from satchel.testing import generate_chat, generate_history
 
 Message = dict[str, Any]
 
@@ -190,6 +191,19 @@ def test_windows_of_a_preset_equal_the_plain_version(
     (transcript,) = satchel.read_transcripts(path)
     for found in report.runs:
         check_token_window(transcript, found, share)
+
+
+def test_windows_of_a_preset_equal_the_plain_version_on_long_runs(tmp_path: Path) -> None:
+    compared = 0
+    for seed in range(6):
+        for generate in (generate_history, generate_chat):
+            path = written(tmp_path, generate(160, seed=seed))
+            (transcript,) = satchel.read_transcripts(path)
+            for share in (0.25, 0.5):
+                (found,) = run(path, policies=["token-window"], budget=share, threads=1).runs
+                compared += check_token_window(transcript, found, share)
+    # Of 24; the others have a newest step that fills the budget.
+    assert compared >= 18
 
 
 # --- recorded runs ----------------------------------------------------------------------------
