@@ -406,9 +406,11 @@ async def _pieces(
         for start in range(0, len(rows), _PIECE):
             yield rows[start : start + _PIECE]
         return
-    async with db.transaction(), db.cursor(name="satchel_rows", binary=True) as cursor:
-        await cursor.execute(sql, given)
-        while rows := await cursor.fetchmany(_PIECE):
+    # A cursor of the statement's own ends with the transaction. One of psycopg's asks the server to
+    # close it, which fails where the recall was cancelled, and warns of that later.
+    async with db.transaction():
+        await db.execute(f"DECLARE satchel_rows NO SCROLL CURSOR FOR {sql}", given)
+        while rows := await _rows(db, f"FETCH FORWARD {_PIECE} FROM satchel_rows", None):
             yield rows
 
 
